@@ -1,0 +1,182 @@
+package config
+
+import "time"
+
+// Config is the whole configuration file with its defaults filled in. Field
+// comments give the YAML name, meaning and default; see deploy/examples.
+type Config struct {
+	DataDir  string   `yaml:"data_dir"` // SQLite files of the embedded store, queue and inbox; ./hookonce-data
+	Receiver Receiver `yaml:"receiver"`
+	Admin    Admin    `yaml:"admin"`
+	Store    Store    `yaml:"store"`
+	Broker   Broker   `yaml:"broker"`
+	Inbox    Inbox    `yaml:"inbox"`
+	Audit    Audit    `yaml:"audit"`
+
+	Sources   map[string]*Source `yaml:"sources"`
+	Consumers map[string]*Group  `yaml:"consumers"`
+
+	StartupTimeout  time.Duration `yaml:"startup_timeout"`  // how long a role waits for its store or inbox; 30s
+	ShutdownTimeout time.Duration `yaml:"shutdown_timeout"` // how long SIGTERM may drain; 25s
+
+	// FirstRun is true when neither sources nor consumers are configured: the
+	// demo source, consumer and table are then in place.
+	FirstRun bool `yaml:"-"`
+	// Dir is the folder of the configuration file: template files are relative to it.
+	Dir string `yaml:"-"`
+}
+
+// Receiver is the hooks side. The two listeners are its own.
+type Receiver struct {
+	Listen         string   `yaml:"listen"`       // POST /hooks/<source>; 127.0.0.1:8080
+	AdminListen    string   `yaml:"admin_listen"` // /metrics /healthz /readyz of the role receiver; 127.0.0.1:8082
+	MaxBody        Size     `yaml:"max_body"`     // 1MiB; at most 16MiB, the broker's own limit from RabbitMQ 4.0
+	PublicURL      string   `yaml:"public_url"`   // for providers that sign the URL
+	TrustedProxies []string `yaml:"trusted_proxies"`
+	TLS            TLS      `yaml:"tls"`
+}
+
+// TLS names the certificate and key files of a listener; both or none.
+type TLS struct {
+	Cert string `yaml:"cert"`
+	Key  string `yaml:"key"`
+}
+
+// Admin is the listener of console, API, metrics and health.
+type Admin struct {
+	Listen string `yaml:"listen"` // 127.0.0.1:8081
+	Token  Secret `yaml:"token"`  // needed when Listen is not loopback
+}
+
+// Store kinds, broker kinds, inbox kinds.
+const (
+	SQLite   = "sqlite"
+	Postgres = "postgres"
+	Redis    = "redis"
+	Hybrid   = "hybrid"
+	Embedded = "embedded"
+	RabbitMQ = "rabbitmq"
+	None     = "none"
+)
+
+// Store is where keys are claimed and the outbox lives.
+type Store struct {
+	Kind           string        `yaml:"kind"` // sqlite
+	Redis          Secret        `yaml:"redis"`
+	RedisWait      int           `yaml:"redis_wait"`
+	Postgres       Secret        `yaml:"postgres"`
+	Schema         string        `yaml:"schema"`           // Postgres schema; hookonce
+	Lease          time.Duration `yaml:"lease"`            // 10s
+	ClaimTTL       time.Duration `yaml:"claim_ttl"`        // 45d
+	MaxOutbox      int64         `yaml:"max_outbox"`       // 1000000
+	MaxOutboxBytes Size          `yaml:"max_outbox_bytes"` // 2GiB; 512MiB for redis
+}
+
+// Broker carries events from receivers to consumers.
+type Broker struct {
+	Kind     string   `yaml:"kind"`     // embedded
+	URL      []Secret `yaml:"url"`      // one or a list
+	Topology string   `yaml:"topology"` // declare | verify | assume
+}
+
+// Inbox is the consumers' database.
+type Inbox struct {
+	Kind     string        `yaml:"kind"` // sqlite
+	Postgres Secret        `yaml:"postgres"`
+	SQLite   string        `yaml:"sqlite"` // <data_dir>/inbox.db; demo.db in the first run
+	Schema   string        `yaml:"schema"` // Postgres schema; hookonce
+	Lease    time.Duration `yaml:"lease"`  // 15s
+	TTL      time.Duration `yaml:"ttl"`    // 45d
+}
+
+// Audit is where deliveries are noted. Not built yet: the values are checked only.
+type Audit struct {
+	Kind      string        `yaml:"kind"`
+	DSN       Secret        `yaml:"dsn"`
+	Retention time.Duration `yaml:"retention"` // 90d
+}
+
+// Source is one webhook endpoint.
+type Source struct {
+	Name           string        `yaml:"-"`
+	Provider       string        `yaml:"provider"` // generic
+	Verify         Verify        `yaml:"verify"`
+	Secrets        []Secret      `yaml:"secrets"`
+	Key            []string      `yaml:"key"`
+	PreviousKeys   []string      `yaml:"previous_keys"`
+	Body           BodyKey       `yaml:"body"`
+	Type           TypeRule      `yaml:"type"`
+	Entity         string        `yaml:"entity"`
+	Version        string        `yaml:"version"`
+	Respond        Respond       `yaml:"respond"`
+	Accept         []string      `yaml:"accept"`
+	Path           string        `yaml:"path"` // /hooks/<name>
+	Retention      time.Duration `yaml:"retention"`
+	KeepHeaders    []string      `yaml:"keep_headers"`
+	OnNoKey        string        `yaml:"on_no_key"`       // reject | park
+	Unmatched      string        `yaml:"unmatched"`       // keep | drop
+	OnStoreDown    string        `yaml:"on_store_down"`   // publish | reject
+	OnChangedBody  string        `yaml:"on_changed_body"` // accept | reject
+	Ack            string        `yaml:"ack"`             // claim | confirm
+	// Line is where the source starts in the file; 0 when built in.
+	Line int `yaml:"-"`
+}
+
+// Verify is how a generic source's deliveries prove themselves. In YAML also
+// the plain word "none".
+type Verify struct {
+	Scheme    string        `yaml:"scheme"` // none | hmac-sha256; empty: the provider's own
+	Header    string        `yaml:"header"`
+	Encoding  string        `yaml:"encoding"`  // hex | base64
+	Prefix    string        `yaml:"prefix"`    // stripped before decoding, required when set
+	Tolerance time.Duration `yaml:"tolerance"` // for schemes with a timestamp; 5m
+}
+
+// BodyKey tunes the key alternative "body".
+type BodyKey struct {
+	Canonical bool          `yaml:"canonical"`
+	Ignore    []string      `yaml:"ignore"`
+	Window    time.Duration `yaml:"window"` // 10m
+}
+
+// TypeRule is where the event type comes from: in YAML a recipe ("json:event"),
+// a constant ("=order.paid"), or {from, map}.
+type TypeRule struct {
+	From string            `yaml:"from"`
+	Map  map[string]string `yaml:"map"`
+}
+
+// Respond is the success answer.
+type Respond struct {
+	Status int    `yaml:"status"` // 200
+	Body   string `yaml:"body"`
+}
+
+// Group is one consumer group: one queue, one list of effects.
+type Group struct {
+	Name        string    `yaml:"-"`
+	Match       []string  `yaml:"match"`
+	Concurrency int       `yaml:"concurrency"` // 16
+	Prefetch    int       `yaml:"prefetch"`    // 64
+	Retry       Retry     `yaml:"retry"`
+	Effects     []*Effect `yaml:"effects"`
+	Line        int       `yaml:"-"`
+}
+
+// Retry is how failures are repeated.
+type Retry struct {
+	MaxAttempts int           `yaml:"max_attempts"` // 12
+	First       time.Duration `yaml:"first"`        // 1s
+	Max         time.Duration `yaml:"max"`          // 10m
+	MaxCrashes  int           `yaml:"max_crashes"`  // 5
+}
+
+// Effect is one named step of a group; exactly one of SQL, Email, Forward.
+type Effect struct {
+	Name    string            `yaml:"name"`
+	Was     []string          `yaml:"was"`
+	SQL     StringList        `yaml:"sql"` // one statement or a list
+	Params  map[string]string `yaml:"params"`
+	Timeout time.Duration     `yaml:"timeout"` // 60s
+	Line    int               `yaml:"-"`
+}

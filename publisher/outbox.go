@@ -1,0 +1,35 @@
+package publisher
+
+import (
+	"context"
+	"time"
+
+	"github.com/hookonce/hookonce"
+)
+
+// Outbox is what the relay needs of a store. Entries belong to the instance
+// that claimed them, as long as its lease lasts; the lease is the instance's,
+// not the entry's, and Adopt renews it. Implementations never retry.
+type Outbox interface {
+	// Pending returns up to n entries of this instance with ids above after, in
+	// ascending order. An entry that is being published is returned too.
+	Pending(ctx context.Context, after hookonce.EntryID, n int) ([]hookonce.Entry, error)
+	// Settle removes entries: the broker has confirmed them. Unknown ids are no error.
+	Settle(ctx context.Context, entries []hookonce.Entry) error
+	// Adopt renews this instance's lease, then takes over up to n entries of
+	// instances whose lease has ended and says how many it took. They are
+	// Pending from then on, with new ids.
+	Adopt(ctx context.Context, n int) (int, error)
+}
+
+// OutboxStats is the size of an outbox over all instances.
+type OutboxStats struct {
+	Events, Bytes, SetAside int64
+	// Oldest is when the oldest entry was claimed; zero when there is none.
+	Oldest time.Time
+}
+
+// Measurer is an outbox that knows its size, cheaply.
+type Measurer interface {
+	Stats(ctx context.Context) (OutboxStats, error)
+}
