@@ -98,26 +98,26 @@ type Audit struct {
 
 // Source is one webhook endpoint.
 type Source struct {
-	Name           string        `yaml:"-"`
-	Provider       string        `yaml:"provider"` // generic
-	Verify         Verify        `yaml:"verify"`
-	Secrets        []Secret      `yaml:"secrets"`
-	Key            []string      `yaml:"key"`
-	PreviousKeys   []string      `yaml:"previous_keys"`
-	Body           BodyKey       `yaml:"body"`
-	Type           TypeRule      `yaml:"type"`
-	Entity         string        `yaml:"entity"`
-	Version        string        `yaml:"version"`
-	Respond        Respond       `yaml:"respond"`
-	Accept         []string      `yaml:"accept"`
-	Path           string        `yaml:"path"` // /hooks/<name>
-	Retention      time.Duration `yaml:"retention"`
-	KeepHeaders    []string      `yaml:"keep_headers"`
-	OnNoKey        string        `yaml:"on_no_key"`       // reject | park
-	Unmatched      string        `yaml:"unmatched"`       // keep | drop
-	OnStoreDown    string        `yaml:"on_store_down"`   // publish | reject
-	OnChangedBody  string        `yaml:"on_changed_body"` // accept | reject
-	Ack            string        `yaml:"ack"`             // claim | confirm
+	Name          string        `yaml:"-"`
+	Provider      string        `yaml:"provider"` // generic
+	Verify        Verify        `yaml:"verify"`
+	Secrets       []Secret      `yaml:"secrets"`
+	Key           []string      `yaml:"key"`
+	PreviousKeys  []string      `yaml:"previous_keys"`
+	Body          BodyKey       `yaml:"body"`
+	Type          TypeRule      `yaml:"type"`
+	Entity        string        `yaml:"entity"`
+	Version       string        `yaml:"version"`
+	Respond       Respond       `yaml:"respond"`
+	Accept        []string      `yaml:"accept"`
+	Path          string        `yaml:"path"` // /hooks/<name>
+	Retention     time.Duration `yaml:"retention"`
+	KeepHeaders   []string      `yaml:"keep_headers"`
+	OnNoKey       string        `yaml:"on_no_key"`       // reject | park
+	Unmatched     string        `yaml:"unmatched"`       // keep | drop
+	OnStoreDown   string        `yaml:"on_store_down"`   // publish | reject
+	OnChangedBody string        `yaml:"on_changed_body"` // accept | reject
+	Ack           string        `yaml:"ack"`             // claim | confirm
 	// Line is where the source starts in the file; 0 when built in.
 	Line int `yaml:"-"`
 }
