@@ -29,6 +29,10 @@ type Answer struct {
 // with an outbox entry, in one atomic step.
 type Claim struct {
 	Event Event
+	// Lookup is the key that is claimed; nil means Event.Key. They differ for
+	// keys made of the body's hash: the hash is claimed for a short window, and
+	// the event's own key tells its window's first copy from the next one's.
+	Lookup *Key
 	// Token is this try's owner token. Repeat a claim whose answer was lost
 	// with the same token: it is then New, never Duplicate.
 	Token Token
@@ -39,6 +43,14 @@ type Claim struct {
 	Answer Answer
 	// TTL is how long the key stays claimed.
 	TTL time.Duration
+}
+
+// Claimed is the key to look up: Lookup, or the event's own.
+func (c Claim) Claimed() Key {
+	if c.Lookup != nil {
+		return *c.Lookup
+	}
+	return c.Event.Key
 }
 
 // Outcome is what became of a claim.
@@ -57,6 +69,8 @@ type Claimed struct {
 	// Entry is the outbox entry of a New claim; zero where the store delivers
 	// to the consumers itself (embedded queue).
 	Entry EntryID
+	// Key is the key of the first delivery's event.
+	Key Key
 	// First, FirstSeen and Fingerprint are what the first delivery left.
 	First       Answer
 	FirstSeen   time.Time
