@@ -21,6 +21,9 @@ type Delivery struct {
 	Run int
 	// Rerouted marks an event published to the exchange a second time.
 	Rerouted bool
+	// UnmatchedSince is when a group's consumer first met an event that none of
+	// the group's patterns matches; zero for others.
+	UnmatchedSince time.Time
 	// DeadCopy marks the copy of a dead letter in a .dead queue.
 	DeadCopy bool
 	// Reason is, on a .dead copy, why the event died.

@@ -1,0 +1,120 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/hookonce/hookonce/internal/queue"
+)
+
+// Consumer runs groups. Make it with [New]; it runs once.
+type Consumer struct {
+	Config
+	leases  *leases
+	groups  []*group
+	streams []*stream
+}
+
+// New checks the configuration and fills in its defaults; it starts nothing.
+func New(cfg Config) (*Consumer, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	c := &Consumer{Config: cfg, leases: newLeases(cfg.Inbox, cfg.Lease, cfg.Logger)}
+	for _, g := range cfg.Groups {
+		r := &group{Group: g, c: c}
+		c.groups = append(c.groups, r)
+		c.streams = append(c.streams, &stream{c: c, group: g.Name, workers: g.Concurrency, fetch: g.Prefetch, handle: r.handle})
+	}
+	u := &unrouted{c: c}
+	c.streams = append(c.streams, &stream{c: c, group: queue.Unrouted, workers: 4, fetch: 64, handle: u.handle})
+	return c, nil
+}
+
+// Run consumes until ctx ends, then drains: nothing new is taken, and what is
+// in work may go on for DrainTimeout. It returns an error only when something
+// had to be broken off; what was broken off is given back and runs again.
+func (c *Consumer) Run(ctx context.Context) error {
+	hard, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer cancel(nil)
+	stop := context.AfterFunc(ctx, func() {
+		pause(hard, c.DrainTimeout)
+		cancel(errDrained)
+	})
+	defer stop()
+
+	var work, upkeep sync.WaitGroup
+	upkeep.Go(func() { c.leases.run(hard) })
+	upkeep.Go(func() { c.maintain(ctx) })
+	upkeep.Go(func() { (&unrouted{c: c}).sweepRows(ctx) })
+	for _, s := range c.streams {
+		work.Go(func() { s.run(ctx, hard) })
+	}
+	work.Wait()
+	err := context.Cause(hard)
+	cancel(nil)
+	upkeep.Wait()
+	if errors.Is(err, errDrained) {
+		return fmt.Errorf("consumer: %w after %s", err, c.DrainTimeout)
+	}
+	return nil
+}
+
+var errDrained = errors.New("steps in work were broken off")
+
+// Up says, by group, whether its events are being consumed now.
+func (c *Consumer) Up() map[string]bool {
+	up := make(map[string]bool, len(c.streams))
+	for _, s := range c.streams {
+		up[s.group] = s.up.Load()
+	}
+	return up
+}
+
+const (
+	maintainEvery = 15 * time.Second
+	expireBatch   = 500
+)
+
+// maintain removes records that are past their time and measures the dead letters.
+func (c *Consumer) maintain(ctx context.Context) {
+	for ctx.Err() == nil {
+		for {
+			n, err := c.Inbox.Expire(ctx, expireBatch)
+			if err != nil && ctx.Err() == nil {
+				c.Logger.Warn("expired records could not be removed; will try again", "err", err)
+			}
+			if err != nil || n < expireBatch {
+				break
+			}
+		}
+		if dead, err := c.Inbox.CountDead(ctx); err == nil {
+			c.Metrics.DeadEvents.WithLabelValues(queue.Unrouted).Set(float64(dead[queue.Unrouted]))
+			for _, g := range c.groups {
+				c.Metrics.DeadEvents.WithLabelValues(g.Name).Set(float64(dead[g.Name]))
+			}
+		}
+		pause(ctx, maintainEvery)
+	}
+}
+
+// insist repeats fn, which must reach the database, until it succeeds, says
+// that it never will, or ctx ends. The delivery stays unsettled meanwhile, so
+// a database that is away slows the group down and loses nothing.
+func (c *Consumer) insist(ctx context.Context, what string, fn func() error) error {
+	delay := resubscribeFirst
+	for {
+		err := fn()
+		if err == nil || final(err) || ctx.Err() != nil {
+			return err
+		}
+		c.Logger.Warn(what+" failed; will try again", "err", err)
+		pause(ctx, delay/2+rand.N(delay/2))
+		delay = min(delay*2, resubscribeMax)
+	}
+}

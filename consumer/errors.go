@@ -1,0 +1,77 @@
+package consumer
+
+import (
+	"errors"
+	"time"
+)
+
+type permanentError struct{ err error }
+
+func (e *permanentError) Error() string { return e.err.Error() }
+func (e *permanentError) Unwrap() error { return e.err }
+
+// Permanent marks an error that no further try can mend: the event becomes a
+// dead letter now. Permanent(nil) is nil.
+func Permanent(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &permanentError{err}
+}
+
+type retryAfterError struct {
+	err   error
+	after time.Duration
+}
+
+func (e *retryAfterError) Error() string { return e.err.Error() }
+func (e *retryAfterError) Unwrap() error { return e.err }
+
+// RetryAfter asks that the next try come no sooner than d from now; it counts
+// as an attempt. RetryAfter(nil, d) is nil.
+func RetryAfter(err error, d time.Duration) error {
+	if err == nil {
+		return nil
+	}
+	return &retryAfterError{err, d}
+}
+
+// fate is what a failed attempt leads to.
+type fate struct {
+	dead      bool
+	permanent bool
+	delay     time.Duration
+}
+
+// decide is the one place where an error becomes a retry or a dead letter.
+// attempt is the number of the attempt that failed, from 1.
+func (p RetryPolicy) decide(err error, attempt int, random func(time.Duration) time.Duration) fate {
+	var permanent *permanentError
+	if errors.As(err, &permanent) {
+		return fate{dead: true, permanent: true}
+	}
+	if attempt >= p.MaxAttempts {
+		return fate{dead: true}
+	}
+	delay := random(p.ceiling(attempt))
+	var after *retryAfterError
+	if errors.As(err, &after) {
+		delay = max(delay, after.after)
+	}
+	return fate{delay: delay}
+}
+
+// ceiling is the upper bound of the delay behind the given attempt: First,
+// doubled for each further one, at most Max. The delay itself is drawn evenly
+// below it (full jitter), so that events which failed together do not come
+// back together.
+func (p RetryPolicy) ceiling(attempt int) time.Duration {
+	d := p.First
+	for range attempt - 1 {
+		if d >= p.Max/2 {
+			return p.Max
+		}
+		d *= 2
+	}
+	return min(d, p.Max)
+}

@@ -1,0 +1,87 @@
+package consumer
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hookonce/hookonce/internal/queue"
+)
+
+// handler does everything with one delivery, its settling included.
+type handler func(ctx context.Context, sub queue.Subscription, r queue.Received)
+
+// stream keeps one subscription alive and spreads its deliveries over workers.
+type stream struct {
+	c       *Consumer
+	group   string
+	workers int
+	fetch   int
+	handle  handler
+	up      atomic.Bool
+}
+
+const (
+	resubscribeFirst = 100 * time.Millisecond
+	resubscribeMax   = 10 * time.Second
+)
+
+// run subscribes, again and again, until soft ends. Work in progress uses hard,
+// which ends later.
+func (s *stream) run(soft, hard context.Context) {
+	delay := resubscribeFirst
+	for soft.Err() == nil {
+		sub, err := s.c.Queue.Subscribe(soft, s.group, s.fetch)
+		if err == nil {
+			s.up.Store(true)
+			s.c.Logger.Info("consuming", "group", s.group)
+			delay = resubscribeFirst
+			err = s.drain(soft, hard, sub)
+			s.up.Store(false)
+		}
+		if soft.Err() != nil {
+			return
+		}
+		s.c.Logger.Warn("not consuming; will try again", "group", s.group, "err", err)
+		pause(soft, delay/2+rand.N(delay/2))
+		delay = min(delay*2, resubscribeMax)
+	}
+}
+
+// drain hands out deliveries until the subscription breaks or soft ends, then
+// waits for the workers.
+func (s *stream) drain(soft, hard context.Context, sub queue.Subscription) error {
+	stop := context.AfterFunc(soft, sub.Stop)
+	defer stop()
+	var wg sync.WaitGroup
+	for range s.workers {
+		wg.Go(func() {
+			for r := range sub.C() {
+				if soft.Err() != nil {
+					// Fetched, not begun: others can have it now.
+					_ = sub.Requeue(hard, r)
+					continue
+				}
+				s.handle(hard, sub, r)
+			}
+		})
+	}
+	wg.Wait()
+	err := sub.Err()
+	if cerr := sub.Close(); err == nil {
+		err = cerr
+	}
+	return err
+}
+
+// pause waits for d or until ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	}
+}
