@@ -1,0 +1,220 @@
+package guarantee
+
+import (
+	"database/sql"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/hookonce/hookonce/internal/store/postgres"
+	"github.com/hookonce/hookonce/internal/store/sqlite"
+	"github.com/hookonce/hookonce/internal/testenv"
+)
+
+const stripeSecret, stripeOldSecret = "whsec_guarantee_new", "whsec_guarantee_old"
+
+// parts of the configuration that both shapes have in common.
+const (
+	sources = `
+sources:
+  orders:
+    provider: generic
+    verify: none
+    key: [ "header:X-Event-Id", "json:order.id" ]
+    type: "json:event"
+    respond: { status: 202, body: "queued" }
+  shop:
+    provider: generic
+    verify: none
+    key: [ "json:order.id" ]
+    type: "json:event"
+  whatsapp-in:
+    provider: generic
+    verify: none
+    key: [ "json:message.id" ]
+    type: "json:kind"
+  stripe:
+    provider: stripe
+    secrets: [ "` + stripeSecret + `", "` + stripeOldSecret + `" ]
+`
+	consumers = `
+consumers:
+  tickets:
+    match: [ "orders.#", "shop.#", "stripe.checkout.session.completed" ]
+    retry: { max_attempts: 3, first: 1s, max: 4s }
+    effects:
+      - name: issue-ticket
+        sql: insert into tickets (order_id, event) values (coalesce(:order_id, :stripe_order), :key)
+        params: { order_id: "json:order.id", stripe_order: "json:data.object.client_reference_id", key: key }
+  replies:
+    match: [ "whatsapp-in.#" ]
+    effects:
+      - name: reply
+        sql: insert into replies (message_id, event) values (:id, :key)
+        params: { id: "json:message.id", key: key }
+`
+	tables = `
+create table tickets (order_id text not null, event text not null);
+create table replies (message_id text not null, event text not null);
+`
+)
+
+// shape is a way to run the product, with its own servers and tables.
+type shape struct {
+	t     *testing.T
+	name  string
+	hooks string // base URL of the receiver
+	admin string // base URL of the admin API
+	db    *sql.DB
+
+	receiver, consumer *process // the same process in the shape "one"
+	redis, broker      *testenv.Server
+	amqp               string
+}
+
+// bothShapes runs a test on one process with SQLite, and on receiver and
+// consumer apart with Redis, RabbitMQ and Postgres.
+func bothShapes(t *testing.T, test func(t *testing.T, s *shape)) {
+	t.Run("one", func(t *testing.T) { test(t, newOne(t)) })
+	t.Run("split", func(t *testing.T) { test(t, newSplit(t, false)) })
+}
+
+// newOne prepares one process on the embedded store; it is not started.
+func newOne(t *testing.T) *shape {
+	dir, hooks, admin := t.TempDir(), freeAddr(t), freeAddr(t)
+	inbox := filepath.Join(dir, "shop.db")
+	cfg := writeConfig(t, dir, fmt.Sprintf(`
+data_dir: %s/data
+receiver: { listen: %s }
+admin: { listen: %s }
+inbox: { kind: sqlite, sqlite: %s, lease: 3s }
+store: { lease: 3s }
+`, dir, hooks, admin, inbox)+sources+consumers)
+	db, err := sqlite.OpenDB(t.Context(), inbox)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &shape{t: t, name: "one", hooks: "http://" + hooks, admin: "http://" + admin, db: db}
+	s.createTables()
+	s.receiver = newProcess(t, "hookonce", s.admin+"/readyz", "serve", "--config", cfg)
+	s.consumer = s.receiver
+	return s
+}
+
+// newSplit prepares receiver and consumer on real servers; they are not
+// started. With private, the servers are this test's alone and can be killed.
+func newSplit(t *testing.T, private bool) *shape {
+	dir, hooks, admin, small := t.TempDir(), freeAddr(t), freeAddr(t), freeAddr(t)
+	s := &shape{t: t, name: "split", hooks: "http://" + hooks, admin: "http://" + admin}
+	s.redis = testenv.StartRedis(t)
+	if private {
+		s.broker = testenv.StartRabbitMQ(t)
+		s.amqp = s.broker.URL
+	} else {
+		s.amqp = testenv.RabbitMQ(t)
+	}
+	dsn := testenv.Postgres(t)
+	cfg := writeConfig(t, dir, fmt.Sprintf(`
+data_dir: %s/data
+receiver: { listen: %s, admin_listen: %s }
+admin: { listen: %s }
+store: { kind: redis, redis: "%s", lease: 3s }
+broker: { kind: rabbitmq, url: "%s" }
+inbox: { kind: postgres, postgres: "%s", lease: 3s }
+`, dir, hooks, small, admin, s.redis.URL, s.amqp, dsn)+sources+consumers)
+	var err error
+	if s.db, err = postgres.Open(t.Context(), dsn, postgres.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	s.createTables()
+	if out, code := command("migrate", "up", "--config", cfg); code != 0 {
+		t.Fatalf("hookonce migrate up: exit %d\n%s", code, out)
+	}
+	s.receiver = newProcess(t, "receiver", "http://"+small+"/readyz", "--config", cfg)
+	s.consumer = newProcess(t, "consumer", s.admin+"/readyz", "--config", cfg)
+	return s
+}
+
+func writeConfig(t *testing.T, dir, text string) string {
+	t.Helper()
+	file := filepath.Join(dir, "hookonce.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func (s *shape) createTables() {
+	s.t.Cleanup(func() { _ = s.db.Close() })
+	if _, err := s.db.ExecContext(s.t.Context(), tables); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// processes are the running programs, each once.
+func (s *shape) processes() []*process {
+	if s.receiver == s.consumer {
+		return []*process{s.receiver}
+	}
+	return []*process{s.receiver, s.consumer}
+}
+
+func (s *shape) start() {
+	s.t.Helper()
+	for _, p := range s.processes() {
+		p.start()
+	}
+}
+
+// restart ends every process in good order and starts it again.
+func (s *shape) restart() {
+	s.t.Helper()
+	for _, p := range s.processes() {
+		p.term()
+	}
+	s.start()
+}
+
+// ints is the result of a query for one number.
+func (s *shape) ints(query string, args ...any) (int, error) {
+	var n int
+	err := s.db.QueryRowContext(s.t.Context(), query, args...).Scan(&n)
+	return n, err
+}
+
+// waitRows waits until a query for a number gives want.
+func (s *shape) waitRows(limit time.Duration, want int, query string, args ...any) {
+	s.t.Helper()
+	within(s.t, limit, fmt.Sprintf("%s = %d", query, want), func() error {
+		got, err := s.ints(query, args...)
+		if err == nil && got != want {
+			err = fmt.Errorf("is %d", got)
+		}
+		return err
+	})
+}
+
+// settle makes sure that nothing is on its way any more: every process is
+// drained and started again, and an event sent behind the others has arrived.
+func (s *shape) settle() {
+	s.t.Helper()
+	s.restart()
+	id := "settle-" + time.Now().Format("150405.000000")
+	mustPost(s.t, s.hooks+"/hooks/orders", orderBody(id), nil)
+	s.waitRows(30*time.Second, 1, "select count(*) from tickets where order_id = $1", id)
+	if _, err := s.db.ExecContext(s.t.Context(), "delete from tickets where order_id = $1", id); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// exactlyOnce wants one row for each order, and no other.
+func (s *shape) exactlyOnce(orders int) {
+	s.t.Helper()
+	s.waitRows(90*time.Second, orders, "select count(distinct order_id) from tickets")
+	s.settle()
+	if rows, err := s.ints("select count(*) from tickets"); err != nil || rows != orders {
+		s.t.Errorf("%d rows for %d orders, %v", rows, orders, err)
+	}
+}
