@@ -1,0 +1,50 @@
+package server
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+)
+
+// localSupported says that private local processes can be had on this system.
+const localSupported = true
+
+// attributes makes the child die with this process, as another user if cred is
+// not nil.
+func attributes(cred *credential) *syscall.SysProcAttr {
+	attr := &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	if cred != nil {
+		attr.Credential = &syscall.Credential{Uid: cred.uid, Gid: cred.gid}
+	}
+	return attr
+}
+
+// killGroup ends all processes that the child started.
+func killGroup(pid int) { _ = syscall.Kill(-pid, syscall.SIGKILL) }
+
+func alive(pid int) bool { return syscall.Kill(pid, 0) != syscall.ESRCH }
+
+// forget removes the System V segment that a killed Postgres leaves in the
+// kernel; its number is the second on the seventh line of postmaster.pid.
+func forget(dir string) {
+	pidFile, err := os.ReadFile(filepath.Join(dir, "data", "postmaster.pid"))
+	if err != nil {
+		return
+	}
+	lines := bytes.Split(pidFile, []byte("\n"))
+	if len(lines) < 7 {
+		return
+	}
+	fields := bytes.Fields(lines[6])
+	if len(fields) != 2 {
+		return
+	}
+	id, err := strconv.Atoi(string(fields[1]))
+	if err != nil {
+		return
+	}
+	const ipcRemove = 0
+	_, _, _ = syscall.Syscall(syscall.SYS_SHMCTL, uintptr(id), ipcRemove, 0)
+}

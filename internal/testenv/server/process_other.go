@@ -1,0 +1,23 @@
+//go:build !linux
+
+package server
+
+import (
+	"os"
+	"syscall"
+)
+
+// localSupported is false: without the parent-death signal a killed test run
+// would leave its servers behind. Use the environment or a container engine.
+const localSupported = false
+
+func attributes(*credential) *syscall.SysProcAttr { return nil }
+
+func killGroup(int) {}
+
+func alive(pid int) bool {
+	p, err := os.FindProcess(pid)
+	return err == nil && p != nil
+}
+
+func forget(string) {}
