@@ -1,0 +1,163 @@
+package inbox
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Defaults of Options.
+const (
+	DefaultSchema = "hookonce"
+	DefaultLease  = 15 * time.Second
+	DefaultTTL    = 45 * 24 * time.Hour
+)
+
+// Options set up an Inbox; zero fields take their default.
+type Options struct {
+	// Schema is the Postgres schema of the tables; SQLite has none. hookonce.
+	Schema string
+	// Lease is how long a holder may be silent before another one takes its
+	// event over. 15s.
+	Lease time.Duration
+	// TTL is how long a done or discarded event is remembered, and the greatest
+	// age of a first delivery. 45 days.
+	TTL time.Duration
+	// Now is the time source; nil means time.Now.
+	Now func() time.Time
+}
+
+// Inbox keeps the records of all groups in one database. Its methods may be
+// called from several goroutines and processes.
+type Inbox struct {
+	db  *sql.DB
+	d   Dialect
+	o   Options
+	sub *strings.Replacer // fills the table prefix into statements
+}
+
+// New makes an inbox over an open database, which stays the caller's to close.
+// It does not speak to the database: see [Inbox.CheckSchema].
+func New(db *sql.DB, d Dialect, o Options) *Inbox {
+	if o.Schema == "" {
+		o.Schema = DefaultSchema
+	}
+	if o.Lease <= 0 {
+		o.Lease = DefaultLease
+	}
+	if o.TTL <= 0 {
+		o.TTL = DefaultTTL
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Inbox{db: db, d: d, o: o, sub: strings.NewReplacer("{p}", d.prefix(o.Schema), "{lock}", d.lock)}
+}
+
+// DB is the database under the inbox, for what shares it.
+func (b *Inbox) DB() *sql.DB { return b.db }
+
+// now is the present, in the precision that is stored.
+func (b *Inbox) now() time.Time { return b.o.Now().UTC().Truncate(time.Microsecond) }
+
+// q fills a statement's table names in.
+func (b *Inbox) q(statement string) string { return b.sub.Replace(statement) }
+
+// tx runs fn in a transaction. It rolls back when fn fails or panics, and
+// hands fn's error on as it is.
+func (b *Inbox) tx(ctx context.Context, what string, fn func(tx *sql.Tx) error) error {
+	tx, err := b.db.BeginTx(ctx, &sql.TxOptions{Isolation: b.d.isolation})
+	if err != nil {
+		return fmt.Errorf("inbox: %s: begin: %w", what, err)
+	}
+	defer func() { _ = tx.Rollback() }() // a no-op after the commit
+	if err := fn(tx); err != nil {
+		return err
+	}
+	if err := tx.Commit(); err != nil {
+		return fmt.Errorf("inbox: %s: commit: %w", what, err)
+	}
+	return nil
+}
+
+// querier is a *sql.DB or a *sql.Tx.
+type querier interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// exec runs one statement and counts the rows that it changed.
+func (b *Inbox) exec(ctx context.Context, q querier, what, statement string, args ...any) (int64, error) {
+	res, err := q.ExecContext(ctx, b.q(statement), args...)
+	if err != nil {
+		return 0, fmt.Errorf("inbox: %s: %w", what, err)
+	}
+	n, err := res.RowsAffected()
+	if err != nil {
+		return 0, fmt.Errorf("inbox: %s: %w", what, err)
+	}
+	return n, nil
+}
+
+// query runs a select and gives each row to scan.
+func (b *Inbox) query(ctx context.Context, q querier, what, statement string, args []any, scan func(r *sql.Rows) error) error {
+	rows, err := q.QueryContext(ctx, b.q(statement), args...)
+	if err != nil {
+		return fmt.Errorf("inbox: %s: %w", what, err)
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		if err := scan(rows); err != nil {
+			return fmt.Errorf("inbox: %s: %w", what, err)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return fmt.Errorf("inbox: %s: %w", what, err)
+	}
+	return nil
+}
+
+// args collects a statement's arguments and names their places.
+type args []any
+
+// add appends arguments and returns their places as a list: "$3, $4".
+func (a *args) add(vs ...any) string {
+	var s strings.Builder
+	for i, v := range vs {
+		if i > 0 {
+			s.WriteString(", ")
+		}
+		*a = append(*a, v)
+		s.WriteByte('$')
+		s.WriteString(strconv.Itoa(len(*a)))
+	}
+	return s.String()
+}
+
+// micros is a time as it is stored; 0 for the zero time.
+func micros(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMicro()
+}
+
+// fromMicros reads a stored time.
+func fromMicros(n int64) time.Time {
+	if n == 0 {
+		return time.Time{}
+	}
+	return time.UnixMicro(n).UTC()
+}
+
+// blob makes nil bytes an empty value instead of NULL.
+func blob(b []byte) []byte {
+	if b == nil {
+		return []byte{}
+	}
+	return b
+}
