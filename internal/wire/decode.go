@@ -43,6 +43,7 @@ func Decode(m Message) (Delivery, error) {
 	}
 	d.Attempt = count(m.Headers[HeaderAttempt])
 	d.Due = instant(m.Headers[HeaderDue])
+	d.UnmatchedSince = instant(m.Headers[HeaderSince])
 	d.Generation = count(m.Headers[HeaderGeneration])
 	d.Run = count(m.Headers[HeaderRun])
 	d.Rerouted = truthy(m.Headers[HeaderRerouted])

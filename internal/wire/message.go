@@ -22,21 +22,22 @@ const ForeignSource = "-"
 // Header names. Values are strings, but for the counters (attempt, generation,
 // run, rerouted), which are 64-bit integers.
 const (
-	HeaderKey        = "hookonce-key"         // full key, raw bytes
-	HeaderSource     = "hookonce-source"      // the source's name
-	HeaderType       = "hookonce-type"        // full type, before it was escaped
-	HeaderReceivedAt = "hookonce-received-at" // RFC 3339 with nanoseconds, UTC
-	HeaderAttempt    = "hookonce-attempt"     // last attempt made; 0 at first
-	HeaderDue        = "hookonce-due"         // RFC 3339 with nanoseconds; absent: now
-	HeaderGeneration = "hookonce-generation"  // replays so far
-	HeaderRun        = "hookonce-run"         // forced runs so far; absent: 0
-	HeaderContext    = "hookonce-context"     // JSON object of a split item's parents
-	HeaderHeaders    = "hookonce-headers"     // JSON object of the kept request headers
-	HeaderUnmatched  = "hookonce-unmatched"   // "drop"
-	HeaderParked     = "hookonce-parked"      // why the receiver set the item aside
-	HeaderRerouted   = "hookonce-rerouted"    // 1: published to the exchange a second time
-	HeaderDead       = "hookonce-dead"        // on .dead copies: the reason, or "true"
-	HeaderTrace      = "traceparent"          // W3C trace context
+	HeaderKey        = "hookonce-key"             // full key, raw bytes
+	HeaderSource     = "hookonce-source"          // the source's name
+	HeaderType       = "hookonce-type"            // full type, before it was escaped
+	HeaderReceivedAt = "hookonce-received-at"     // RFC 3339 with nanoseconds, UTC
+	HeaderAttempt    = "hookonce-attempt"         // last attempt made; 0 at first
+	HeaderDue        = "hookonce-due"             // RFC 3339 with nanoseconds; absent: now
+	HeaderGeneration = "hookonce-generation"      // replays so far
+	HeaderRun        = "hookonce-run"             // forced runs so far; absent: 0
+	HeaderContext    = "hookonce-context"         // JSON object of a split item's parents
+	HeaderHeaders    = "hookonce-headers"         // JSON object of the kept request headers
+	HeaderUnmatched  = "hookonce-unmatched"       // "drop"
+	HeaderSince      = "hookonce-unmatched-since" // when a group first met it and matched it with no pattern
+	HeaderParked     = "hookonce-parked"          // why the receiver set the item aside
+	HeaderRerouted   = "hookonce-rerouted"        // 1: published to the exchange a second time
+	HeaderDead       = "hookonce-dead"            // on .dead copies: the reason, or "true"
+	HeaderTrace      = "traceparent"              // W3C trace context
 )
 
 // Message is a message as brokers carry it, without a broker library's types.
@@ -66,6 +67,7 @@ func Encode(d Delivery) Message {
 	setText(h, HeaderContext, string(d.Context))
 	setText(h, HeaderHeaders, encodeHeaders(d.Header))
 	setText(h, HeaderUnmatched, d.Unmatched)
+	setTime(h, HeaderSince, d.UnmatchedSince)
 	setText(h, HeaderParked, d.Parked)
 	if d.Rerouted {
 		h[HeaderRerouted] = int64(1)

@@ -48,6 +48,7 @@ func deliveries() *rapid.Generator[wire.Delivery] {
 		}
 		if rapid.Bool().Draw(t, "delayed") {
 			d.Due = instants().Draw(t, "due")
+			d.UnmatchedSince = instants().Draw(t, "unmatched since")
 		}
 		if d.DeadCopy {
 			d.Reason = rapid.SampledFrom([]string{"", "failed", "permanent"}).Draw(t, "reason")
