@@ -24,6 +24,8 @@ type Config struct {
 	FirstRun bool `yaml:"-"`
 	// Dir is the folder of the configuration file: template files are relative to it.
 	Dir string `yaml:"-"`
+	// Warnings are what may be meant but rarely is, one line each, ready for the log.
+	Warnings []string `yaml:"-"`
 }
 
 // Receiver is the hooks side. The two listeners are its own.
@@ -74,9 +76,9 @@ type Store struct {
 
 // Broker carries events from receivers to consumers.
 type Broker struct {
-	Kind     string   `yaml:"kind"`     // embedded
-	URL      []Secret `yaml:"url"`      // one or a list
-	Topology string   `yaml:"topology"` // declare | verify | assume
+	Kind     string     `yaml:"kind"`     // embedded
+	URL      SecretList `yaml:"url"`      // one or a list, needed for rabbitmq
+	Topology string     `yaml:"topology"` // declare (default) | verify | assume
 }
 
 // Inbox is the consumers' database.

@@ -1,0 +1,200 @@
+package config
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/hookonce/hookonce/internal/topic"
+)
+
+const hmacSHA256 = "hmac-sha256"
+
+// providers are the preset names. builtProviders are those that this version has.
+var (
+	providers = strings.Fields(`generic stripe pagarme stone-openbank whatsapp evolution ifood mercadopago asaas pagbank efi
+		woovi hotmart standard-webhooks svix github shopify slack twilio adyen paypal square paddle sendgrid mailgun discord
+		telegram zoom gitlab linear typeform woocommerce nuvemshop vtex mercadolivre`)
+	builtProviders = []string{"generic", "stripe"}
+)
+
+func (k *checker) source(s *Source, at string) {
+	k.name(at, s.Name)
+	if k.oneOf(at+".provider", s.Provider, providers...) {
+		if !slices.Contains(builtProviders, s.Provider) {
+			k.bad(at+".provider", "%s", notYet("provider "+s.Provider, "use provider generic with verify and key, if the sender signs with HMAC-SHA256 of the body"))
+		} else {
+			k.verify(s, at)
+		}
+	}
+	k.keys(s, at)
+	k.typeRule(s, at)
+	k.respond(s, at)
+	k.positive(at+".retention", s.Retention)
+	for i, pattern := range s.Accept {
+		k.pattern(indexed(at+".accept", i), pattern)
+	}
+	for i, h := range s.KeepHeaders {
+		if !headerName(h) {
+			k.bad(indexed(at+".keep_headers", i), "%s is not a header's name", shown(h, false))
+		}
+	}
+	k.oneOf(at+".on_no_key", s.OnNoKey, "reject", "park")
+	k.oneOf(at+".unmatched", s.Unmatched, "keep", "drop")
+	k.oneOf(at+".on_store_down", s.OnStoreDown, "publish", "reject")
+	k.oneOf(at+".on_changed_body", s.OnChangedBody, "accept", "reject")
+	k.oneOf(at+".ack", s.Ack, "claim", "confirm")
+}
+
+// verify checks how deliveries prove themselves, and that there is a secret to
+// prove it with where deliveries arrive.
+func (k *checker) verify(s *Source, at string) {
+	v := s.Verify
+	switch {
+	case v.Scheme == None:
+		k.unsigned(s, at)
+		return
+	case s.Provider == "stripe":
+		if v.Scheme != "" || v.Header != "" || v.Encoding != "" || v.Prefix != "" {
+			k.bad(at+".verify", "provider stripe brings its own verification: only tolerance can be set, or use provider generic")
+		}
+		k.positive(at+".verify.tolerance", v.Tolerance)
+	case k.oneOf(at+".verify.scheme", v.Scheme, None, hmacSHA256):
+		if !headerName(v.Header) {
+			k.bad(at+".verify.header", "%s is not a header's name: write one like X-Signature", shown(v.Header, false))
+		}
+		k.oneOf(at+".verify.encoding", v.Encoding, "hex", "base64")
+		if k.set[at+".verify.tolerance"] {
+			k.warn(at+".verify.tolerance", "has no effect: %s signs no time", hmacSHA256)
+		}
+	}
+	if len(s.Secrets) == 0 && k.role.receives() && !k.failed(at+".verify") {
+		k.bad(at+".secrets", "no secret to verify deliveries with: set secrets: [ \"${NAME}\" ]%s", k.orUnsigned(s))
+	}
+}
+
+func (k *checker) orUnsigned(s *Source) string {
+	if s.Provider == "generic" {
+		return ", or verify: none if the sender signs nothing"
+	}
+	return ""
+}
+
+func (k *checker) unsigned(s *Source, at string) {
+	v := s.Verify
+	if v.Header != "" || v.Encoding != "" || v.Prefix != "" {
+		k.bad(at+".verify", "scheme none has no header, encoding or prefix: remove them, or set scheme: %s", hmacSHA256)
+	}
+	switch {
+	case k.c.FirstRun:
+	case len(s.Secrets) > 0:
+		k.warn(at+".verify", "none: the secrets are not used and anyone who knows the URL can post events")
+	default:
+		k.warn(at+".verify", "none: anyone who knows the URL can post events")
+	}
+}
+
+func (k *checker) keys(s *Source, at string) {
+	for i, recipe := range s.Key {
+		if why := checkRecipe(recipe, "body"); why != "" {
+			k.bad(indexed(at+".key", i), "%s", why)
+		} else if slices.Contains(s.Key[:i], recipe) {
+			k.bad(indexed(at+".key", i), "%s stands here twice: remove one", shown(recipe, false))
+		}
+	}
+	if len(s.Key) == 0 && s.Provider == "generic" {
+		k.bad(at+".key", "an empty list finds no key: name recipes, like [ \"header:Idempotency-Key\", \"json:id\" ]")
+	}
+	if len(s.PreviousKeys) > 0 {
+		k.bad(at+".previous_keys", "%s", notYet("previous_keys", "set it to [], and change a recipe only when old deliveries can no longer be repeated"))
+	}
+	usesBody := slices.Contains(s.Key, "body")
+	switch {
+	case usesBody && (s.Body.Window <= 0 || s.Body.Window > s.Retention):
+		k.bad(at+".body.window", "must be more than 0 and at most the source's retention")
+	case !usesBody && k.mentions(at+".body"):
+		k.warn(at+".body", "has no effect: \"body\" is not among the key recipes")
+	}
+	for i, p := range s.Body.Ignore {
+		if why := checkPath(p); why != "" {
+			k.bad(indexed(at+".body.ignore", i), "%s", why)
+		}
+	}
+}
+
+func (k *checker) typeRule(s *Source, at string) {
+	path := at + ".type"
+	if k.set[path+".from"] {
+		path += ".from"
+	}
+	switch constant, isConstant := strings.CutPrefix(s.Type.From, "="); {
+	case isConstant && constant == "":
+		k.bad(path, "\"=\" needs the type behind it, like \"=order.paid\"")
+	case isConstant:
+	case s.Type.From != "":
+		if why := checkRecipe(s.Type.From, "=name"); why != "" {
+			k.bad(path, "%s", why)
+		}
+	case len(s.Type.Map) > 0 && s.Provider == "generic":
+		k.bad(path, "map needs from: say where the type is, like from: \"json:type\"")
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Type.Map)) {
+		if s.Type.Map[name] == "" {
+			k.bad(at+".type.map."+name, "maps to nothing: name a type")
+		}
+	}
+	for _, f := range []struct{ name, recipe string }{{"entity", s.Entity}, {"version", s.Version}} {
+		if f.recipe == "" {
+			continue
+		}
+		if why := checkRecipe(f.recipe, ""); why != "" {
+			k.bad(at+"."+f.name, "%s", why)
+		}
+	}
+}
+
+func (k *checker) respond(s *Source, at string) {
+	r := s.Respond
+	if r.Status < 200 || r.Status > 299 {
+		k.bad(at+".respond.status", "%d is not a success: write 200 to 299, as anything else makes the sender repeat", r.Status)
+	}
+	if r.Body != "" && (r.Status == http.StatusNoContent || r.Status == http.StatusResetContent) {
+		k.bad(at+".respond.body", "an answer with status %d has no body: leave it out, or use status 200", r.Status)
+	}
+}
+
+// paths wants every source on a path of its own.
+func (k *checker) paths() {
+	taken := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(k.c.Sources)) {
+		path, at := k.c.Sources[name].Path, "sources."+name+".path"
+		if !nameRule.MatchString(name) && !k.set[at] {
+			continue // the name is the problem
+		}
+		if !strings.HasPrefix(path, "/") || strings.ContainsFunc(path, oddInPath) ||
+			strings.Contains(path, "//") || slices.Contains(strings.Split(path, "/"), "..") {
+			k.bad(at, "%s is not a path: write one like /hooks/%s, without : * ? # %% and white space", shown(path, false), name)
+			continue
+		}
+		if other, twice := taken[path]; twice {
+			k.bad(at, "%s is the path of source %s too (%s): each needs its own", path, other, k.spot("sources."+other+".path"))
+			continue
+		}
+		taken[path] = name
+	}
+}
+
+// oddInPath reports characters that a router or a URL reads in its own way.
+func oddInPath(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`:*?#%\`, r) }
+
+// pattern wants a topic pattern.
+func (k *checker) pattern(path, pattern string) {
+	_, err := topic.Parse(pattern)
+	switch {
+	case err != nil:
+		k.bad(path, "%s", err)
+	case slices.Contains(strings.Split(pattern, "."), ""):
+		k.bad(path, "%s has an empty word: write words parted by single dots, like stripe.charge.* or orders.#", shown(pattern, false))
+	}
+}

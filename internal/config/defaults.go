@@ -1,0 +1,146 @@
+package config
+
+import (
+	"path/filepath"
+	"time"
+)
+
+const day = 24 * time.Hour
+
+// fill gives a value that the configuration leaves out its default. A zero
+// that was written down stays, for the checks to refuse.
+func fill[T comparable](l *loader, dst *T, path string, value T) {
+	var zero T
+	if *dst == zero && !l.set[path] {
+		*dst = value
+	}
+}
+
+// fillDefaults completes the configuration and, where neither sources nor
+// consumers are configured, puts the demo in place.
+func (l *loader) fillDefaults(c *Config) {
+	if len(c.Sources) == 0 && len(c.Consumers) == 0 {
+		c.FirstRun = true
+		addDemo(c)
+	}
+	fill(l, &c.DataDir, "data_dir", "./hookonce-data")
+	fill(l, &c.StartupTimeout, "startup_timeout", 30*time.Second)
+	fill(l, &c.ShutdownTimeout, "shutdown_timeout", 25*time.Second)
+	fill(l, &c.Receiver.Listen, "receiver.listen", "127.0.0.1:8080")
+	fill(l, &c.Receiver.AdminListen, "receiver.admin_listen", "127.0.0.1:8082")
+	fill(l, &c.Receiver.MaxBody, "receiver.max_body", 1<<20)
+	fill(l, &c.Admin.Listen, "admin.listen", "127.0.0.1:8081")
+	l.fillServers(c)
+	for name, s := range c.Sources {
+		l.fillSource(s, name, c.Store.ClaimTTL)
+	}
+	for name, g := range c.Consumers {
+		l.fillGroup(g, name)
+	}
+}
+
+func (l *loader) fillServers(c *Config) {
+	fill(l, &c.Store.Kind, "store.kind", SQLite)
+	fill(l, &c.Store.Schema, "store.schema", "hookonce")
+	fill(l, &c.Store.Lease, "store.lease", 10*time.Second)
+	fill(l, &c.Store.ClaimTTL, "store.claim_ttl", 45*day)
+	fill(l, &c.Store.MaxOutbox, "store.max_outbox", 1_000_000)
+	outbox := Size(2 << 30)
+	if c.Store.Kind == Redis {
+		outbox = 512 << 20 // it lives in memory there
+	}
+	fill(l, &c.Store.MaxOutboxBytes, "store.max_outbox_bytes", outbox)
+
+	fill(l, &c.Broker.Kind, "broker.kind", Embedded)
+	fill(l, &c.Broker.Topology, "broker.topology", "declare")
+
+	own := "inbox.db"
+	if c.FirstRun {
+		own = "demo.db"
+	}
+	fill(l, &c.Inbox.Kind, "inbox.kind", SQLite)
+	fill(l, &c.Inbox.SQLite, "inbox.sqlite", filepath.Join(c.DataDir, own))
+	fill(l, &c.Inbox.Schema, "inbox.schema", "hookonce")
+	fill(l, &c.Inbox.Lease, "inbox.lease", 15*time.Second)
+	fill(l, &c.Inbox.TTL, "inbox.ttl", 45*day)
+
+	audit := None
+	switch {
+	case c.Inbox.Kind == Postgres:
+		audit = Postgres
+	case l.role == Serve:
+		audit = SQLite
+	}
+	fill(l, &c.Audit.Kind, "audit.kind", audit)
+	fill(l, &c.Audit.Retention, "audit.retention", 90*day)
+}
+
+func (l *loader) fillSource(s *Source, name string, claimTTL time.Duration) {
+	at := place{}.field("sources").entry(name).text
+	s.Name, s.Line = name, l.at[at].Line
+	fill(l, &s.Provider, at+".provider", "generic")
+	if s.Provider == "generic" {
+		fill(l, &s.Verify.Scheme, at+".verify.scheme", hmacSHA256)
+		if s.Verify.Scheme == hmacSHA256 {
+			fill(l, &s.Verify.Header, at+".verify.header", "X-Signature")
+			fill(l, &s.Verify.Encoding, at+".verify.encoding", "hex")
+		}
+		if s.Key == nil {
+			s.Key = []string{"header:Idempotency-Key"}
+		}
+	}
+	fill(l, &s.Verify.Tolerance, at+".verify.tolerance", 5*time.Minute)
+	fill(l, &s.Body.Window, at+".body.window", 10*time.Minute)
+	fill(l, &s.Respond.Status, at+".respond.status", 200)
+	fill(l, &s.Path, at+".path", "/hooks/"+name)
+	retention := claimTTL
+	if s.Provider == "stripe" {
+		retention = 45 * day
+	}
+	fill(l, &s.Retention, at+".retention", retention)
+	fill(l, &s.OnNoKey, at+".on_no_key", "reject")
+	fill(l, &s.Unmatched, at+".unmatched", "keep")
+	fill(l, &s.OnStoreDown, at+".on_store_down", "publish")
+	fill(l, &s.OnChangedBody, at+".on_changed_body", "accept")
+	fill(l, &s.Ack, at+".ack", "claim")
+}
+
+func (l *loader) fillGroup(g *Group, name string) {
+	at := place{}.field("consumers").entry(name)
+	g.Name, g.Line = name, l.at[at.text].Line
+	fill(l, &g.Concurrency, at.text+".concurrency", 16)
+	fill(l, &g.Prefetch, at.text+".prefetch", 64)
+	fill(l, &g.Retry.MaxAttempts, at.text+".retry.max_attempts", 12)
+	fill(l, &g.Retry.First, at.text+".retry.first", time.Second)
+	fill(l, &g.Retry.Max, at.text+".retry.max", max(10*time.Minute, g.Retry.First))
+	fill(l, &g.Retry.MaxCrashes, at.text+".retry.max_crashes", 5)
+	for i, e := range g.Effects {
+		ep := at.field("effects").index(i).text
+		e.Line = l.at[ep].Line
+		fill(l, &e.Timeout, ep+".timeout", time.Minute)
+	}
+}
+
+// addDemo is the first run: one source that anything may post to, and one
+// group that writes a ticket for each order.
+func addDemo(c *Config) {
+	c.Sources = map[string]*Source{"demo": {
+		Provider: "generic",
+		Verify:   Verify{Scheme: None},
+		Key:      []string{"header:Idempotency-Key", "json:order_id"},
+		Type:     TypeRule{From: "json:type"},
+	}}
+	c.Consumers = map[string]*Group{"demo": {
+		Match: []string{"demo.#"},
+		Effects: []*Effect{{
+			Name: "issue-ticket",
+			SQL:  StringList{"insert into tickets(order_id,email,key,at) values(:order_id,:email,:key,:at)"},
+			Params: map[string]string{
+				"order_id": "json:order_id",
+				"email":    "json:email",
+				"key":      "key",
+				"at":       "received_at",
+			},
+		}},
+	}}
+}
