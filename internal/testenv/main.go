@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/hookonce/hookonce/internal/testenv/server"
 )
 
 // Run is the TestMain of packages that use servers or start goroutines: it runs
@@ -20,6 +22,9 @@ func Run(m *testing.M, ignore ...goleak.Option) int {
 			fmt.Fprintf(os.Stderr, "testenv: end %s: %v\n", h.kind, err)
 			code = max(code, 1)
 		}
+	}
+	if err := server.CloseEngine(); err != nil {
+		fmt.Fprintf(os.Stderr, "testenv: leave the container engine: %v\n", err)
 	}
 	if code != 0 {
 		return code // a failed test may well have left goroutines

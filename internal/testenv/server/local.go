@@ -118,18 +118,26 @@ func (l *local) remove() error {
 	return os.RemoveAll(l.dir)
 }
 
+// programExists is replaced in tests of what happens on a bare machine.
+var programExists = isProgram
+
+func isProgram(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && !info.IsDir() && info.Mode()&0o111 != 0
+}
+
 // find returns the first program that exists: the names in PATH, then the
 // patterns as files, the last match of each first (the newest version).
 func find(names []string, patterns ...string) (string, error) {
 	for _, name := range names {
-		if path, err := exec.LookPath(name); err == nil {
+		if path, err := exec.LookPath(name); err == nil && programExists(path) {
 			return path, nil
 		}
 	}
 	for _, pattern := range patterns {
 		matches, _ := filepath.Glob(pattern)
 		for i := len(matches) - 1; i >= 0; i-- {
-			if info, err := os.Stat(matches[i]); err == nil && !info.IsDir() && info.Mode()&0o111 != 0 {
+			if programExists(matches[i]) {
 				return matches[i], nil
 			}
 		}

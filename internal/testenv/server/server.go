@@ -35,6 +35,8 @@ type Server struct {
 	API string
 	// From says in words which source the server came from.
 	From string
+	// Passed says why earlier sources were passed over; nil when the first had it.
+	Passed error
 	// Shared is true for a server from the environment: others may use it too,
 	// and it can be neither stopped nor killed from here.
 	Shared bool
@@ -69,6 +71,7 @@ func firstOf(ctx context.Context, kind Kind, sources ...func(context.Context, Ki
 	for _, open := range sources {
 		s, err := open(ctx, kind)
 		if err == nil {
+			s.Passed = errors.Join(reasons...)
 			return s, nil
 		}
 		if !errors.Is(err, errNotHere) {
