@@ -25,7 +25,8 @@ admin: { token: hunter2 }
 sources: { s: { provider: stripe, secrets: [ hunter2, "${S}" ] } }
 `, config.Options{Getenv: env("S", hidden)})
 	s := cfg.Sources["s"]
-	for _, v := range []any{cfg, *cfg, cfg.Store, cfg.Broker, cfg.Broker.URL, cfg.Admin, s, *s, s.Secrets, s.Secrets[0], &s.Secrets[0]} {
+	type wrapped struct{ C *config.Config }
+	for _, v := range []any{cfg, *cfg, wrapped{cfg}, []any{cfg, s}, cfg.Store, cfg.Broker, cfg.Broker.URL, cfg.Admin, s, *s, s.Secrets, s.Secrets[0], &s.Secrets[0]} {
 		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d", "%t"} {
 			if got := fmt.Sprintf(verb, v); strings.Contains(got, hidden) || strings.Contains(got, "68756e74") {
 				t.Errorf("%s of %T shows the secret: %s", verb, v, got)

@@ -41,6 +41,27 @@ func (s Secret) Format(f fmt.State, verb rune) {
 	_, _ = io.WriteString(f, text)
 }
 
+// Format writes the whole for every verb. Without it fmt walks a pointer that
+// a verb does not fit, like %s, past the methods that hide the secrets.
+func (s *Source) Format(f fmt.State, _ rune) {
+	type plain Source
+	formatPlain(f, plain(*s))
+}
+
+// Format writes the whole for every verb; see [Source.Format].
+func (c *Config) Format(f fmt.State, _ rune) {
+	type plain Config
+	formatPlain(f, plain(*c))
+}
+
+func formatPlain(f fmt.State, v any) {
+	if f.Flag('#') {
+		_, _ = fmt.Fprintf(f, "%#v", v)
+		return
+	}
+	_, _ = fmt.Fprintf(f, "%+v", v)
+}
+
 // LogValue hides the value from slog.
 func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
