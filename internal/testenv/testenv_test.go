@@ -86,7 +86,6 @@ func TestRabbitMQComesBackAfterKill(t *testing.T) {
 		t.Fatal("it still answers after Kill")
 	}
 	s.Start()
-	s.Stop()
 }
 
 func query(t *testing.T, dsn, statement string) {

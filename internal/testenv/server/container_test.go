@@ -64,6 +64,7 @@ func TestUnreachableImageFallsThroughInSeconds(t *testing.T) {
 		t.Run(image, func(t *testing.T) {
 			t.Setenv("HOOKONCE_TEST_REDIS_IMAGE", image)
 			t.Setenv(server.EnvRedis, "")
+			t.Setenv(server.EnvContainers, "auto")
 			server.ForgetPull(t)
 			begin := time.Now()
 			s, err := server.Open(t.Context(), server.Redis)

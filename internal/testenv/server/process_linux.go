@@ -24,6 +24,8 @@ func attributes(cred *credential) *syscall.SysProcAttr {
 // killGroup ends all processes that the child started.
 func killGroup(pid int) { _ = syscall.Kill(-pid, syscall.SIGKILL) }
 
+func terminateGroup(p *process) { _ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGTERM) }
+
 func alive(pid int) bool { return syscall.Kill(pid, 0) != syscall.ESRCH }
 
 // forget removes the System V segment that a killed Postgres leaves in the

@@ -15,6 +15,8 @@ func attributes(*credential) *syscall.SysProcAttr { return nil }
 
 func killGroup(int) {}
 
+func terminateGroup(p *process) { _ = p.cmd.Process.Signal(os.Interrupt) }
+
 func alive(pid int) bool {
 	p, err := os.FindProcess(pid)
 	return err == nil && p != nil
