@@ -1,0 +1,252 @@
+package storetest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/hookonce/hookonce"
+)
+
+func pendingInOrder(t *testing.T, h Harness) {
+	s := h.New(t).Open(t, Options{})
+	var cs []hookonce.Claim
+	for i := range 10 {
+		cs = append(cs, claim(fmt.Sprint(i)))
+	}
+	out := mustClaim(t, s, cs[:6]...)
+	out = append(out, mustClaim(t, s, cs[6:]...)...)
+	es := pending(t, s)
+	if keys(es) != "[0 1 2 3 4 5 6 7 8 9]" {
+		t.Fatalf("pending: %v", keys(es))
+	}
+	for i, e := range es {
+		if e.ID != out[i].Entry {
+			t.Errorf("entry %d has id %v, the claim said %v", i, e.ID, out[i].Entry)
+		}
+	}
+	var after hookonce.EntryID
+	var got []hookonce.Entry
+	for {
+		page, err := s.Pending(t.Context(), after, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(page) == 0 {
+			break
+		}
+		got = append(got, page...)
+		after = page[len(page)-1].ID
+	}
+	if keys(got) != keys(es) {
+		t.Errorf("by pages of 3: %v", keys(got))
+	}
+}
+
+func settle(t *testing.T, h Harness) {
+	s := h.New(t).Open(t, Options{})
+	mustClaim(t, s, claim("a"), claim("b"), claim("c"))
+	es := pending(t, s)
+	before, err := s.Stats(t.Context())
+	if err != nil || before.Events != 3 {
+		t.Fatalf("stats %+v, %v", before, err)
+	}
+	if err := s.Settle(t.Context(), []hookonce.Entry{es[1], es[1]}); err != nil {
+		t.Fatal(err)
+	}
+	if keys(pending(t, s)) != "[a c]" || waiting(t, s) != 2 {
+		t.Errorf("left: %v, %d wait", keys(pending(t, s)), waiting(t, s))
+	}
+	unknown := hookonce.Entry{ID: hookonce.EntryID{Hi: 0, Lo: 999_999}, Event: es[0].Event}
+	for range 2 { // the second time nothing is there to remove
+		if err := s.Settle(t.Context(), append(es[:3:3], unknown)); err != nil {
+			t.Fatal(err)
+		}
+		if n := waiting(t, s); n != 0 {
+			t.Errorf("%d wait, want 0", n)
+		}
+	}
+	if err := s.Settle(t.Context(), nil); err != nil {
+		t.Error(err)
+	}
+	wantOutcome(t, mustClaim(t, s, claim("a"))[0], hookonce.Duplicate)
+}
+
+func restart(t *testing.T, h Harness) {
+	b := h.New(t)
+	s := b.Open(t, Options{Instance: "one"})
+	c := claim("a")
+	mustClaim(t, s, c, claim("b"))
+	if !h.Queue {
+		if err := s.Settle(t.Context(), pending(t, s)[1:]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n := waiting(t, s)
+	closeStore(t, s)
+	s = b.Open(t, Options{Instance: "one"})
+	dup := mustClaim(t, s, claim("a"))[0]
+	wantOutcome(t, dup, hookonce.Duplicate)
+	if dup.First != c.Answer {
+		t.Errorf("answer %v after the restart", dup.First)
+	}
+	if got := waiting(t, s); got != n {
+		t.Errorf("%d wait after the restart, %d before", got, n)
+	}
+	if !h.Queue && keys(pending(t, s)) != "[a]" {
+		t.Errorf("pending after the restart: %v", keys(pending(t, s)))
+	}
+	wantOutcome(t, mustClaim(t, s, claim("c"))[0], hookonce.New)
+}
+
+func wantFull(t *testing.T, got hookonce.Claimed) {
+	t.Helper()
+	if !errors.Is(got.Err, hookonce.ErrOutboxFull) || got.Outcome != 0 {
+		t.Fatalf("outcome %v, err %v; want ErrOutboxFull", got.Outcome, got.Err)
+	}
+}
+
+func fullByCount(t *testing.T, h Harness) {
+	s := h.New(t).Open(t, Options{MaxEvents: 2})
+	out := mustClaim(t, s, claim("a"), claim("b"), claim("c"), claim("a"))
+	wantOutcome(t, out[0], hookonce.New)
+	wantOutcome(t, out[1], hookonce.New)
+	wantFull(t, out[2])
+	wantOutcome(t, out[3], hookonce.Duplicate)
+	if _, err := s.ClaimOne(t.Context(), claim("c")); !errors.Is(err, hookonce.ErrOutboxFull) {
+		t.Errorf("ClaimOne: %v", err)
+	}
+	if h.Queue {
+		return
+	}
+	if err := s.Settle(t.Context(), pending(t, s)[:1]); err != nil {
+		t.Fatal(err)
+	}
+	wantOutcome(t, mustClaim(t, s, claim("c"))[0], hookonce.New) // refused before: not claimed
+	wantFull(t, mustClaim(t, s, claim("d"))[0])
+}
+
+func fullByBytes(t *testing.T, h Harness) {
+	s := h.New(t).Open(t, Options{MaxBytes: 10 << 10})
+	large := func(k string) hookonce.Claim {
+		c := claim(k)
+		c.Event.Body = bytes.Repeat([]byte("x"), 6<<10)
+		return c
+	}
+	out := mustClaim(t, s, large("a"), large("b"), claim("small"))
+	wantOutcome(t, out[0], hookonce.New)
+	wantFull(t, out[1])
+	wantOutcome(t, out[2], hookonce.New) // what still fits is taken
+	if h.Queue {
+		return
+	}
+	if err := s.Settle(t.Context(), pending(t, s)); err != nil {
+		t.Fatal(err)
+	}
+	wantOutcome(t, mustClaim(t, s, large("b"))[0], hookonce.New)
+}
+
+// lease is short enough to wait for, and long enough for a busy machine.
+const lease = time.Second
+
+func adoptAfterTheLease(t *testing.T, h Harness) {
+	b := h.New(t)
+	died, other := b.Open(t, Options{Lease: lease}), b.Open(t, Options{Lease: lease})
+	mustClaim(t, died, claim("a"), claim("b")) // and its process dies here
+	closeStore(t, died)
+	if n, err := other.Adopt(t.Context(), 100); n != 0 || err != nil {
+		t.Fatalf("adopted %d, %v within the lease", n, err)
+	}
+	if len(pending(t, other)) != 0 {
+		t.Fatal("entries of another instance are pending here")
+	}
+	before := time.Now()
+	eventually(t, "adoption", func() bool {
+		n, err := other.Adopt(t.Context(), 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n == 2
+	})
+	if keys(pending(t, other)) != "[a b]" || waiting(t, other) != 2 {
+		t.Errorf("pending %v, %d wait", keys(pending(t, other)), waiting(t, other))
+	}
+	st, err := other.Stats(t.Context())
+	if err != nil || st.Oldest.After(before) {
+		t.Errorf("oldest %v, %v: adoption must not make events younger than %v", st.Oldest, err, before)
+	}
+	if err := other.Settle(t.Context(), pending(t, other)); err != nil {
+		t.Fatal(err)
+	}
+	if n := waiting(t, other); n != 0 {
+		t.Errorf("%d wait after Settle", n)
+	}
+	wantOutcome(t, mustClaim(t, other, claim("a"))[0], hookonce.Duplicate)
+	if n, err := other.Adopt(t.Context(), 100); n != 0 || err != nil {
+		t.Errorf("adopted %d more, %v", n, err)
+	}
+}
+
+func adoptInParts(t *testing.T, h Harness) {
+	b := h.New(t)
+	died, other := b.Open(t, Options{Lease: lease}), b.Open(t, Options{Lease: lease})
+	for i := range 7 {
+		mustClaim(t, died, claim(fmt.Sprint(i)))
+	}
+	closeStore(t, died)
+	total := 0
+	eventually(t, "adoption of all 7 in parts", func() bool {
+		n, err := other.Adopt(t.Context(), 3)
+		if err != nil || n > 3 {
+			t.Fatalf("adopted %d, %v", n, err)
+		}
+		total += n
+		return total == 7
+	})
+	if keys(pending(t, other)) != "[0 1 2 3 4 5 6]" || waiting(t, other) != 7 {
+		t.Errorf("pending %v, %d wait", keys(pending(t, other)), waiting(t, other))
+	}
+}
+
+// settledElsewhere: an instance that was only slow settles what another one
+// has adopted; and it claims again, which brings its lease back.
+func settledElsewhere(t *testing.T, h Harness) {
+	b := h.New(t)
+	slow, other := b.Open(t, Options{Lease: lease}), b.Open(t, Options{Lease: lease})
+	mustClaim(t, slow, claim("a"))
+	es := pending(t, slow)
+	eventually(t, "adoption", func() bool {
+		n, err := other.Adopt(t.Context(), 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n == 1
+	})
+	if err := slow.Settle(t.Context(), es); err != nil {
+		t.Fatal(err)
+	}
+	if keys(pending(t, other)) != "[a]" || waiting(t, other) != 1 {
+		t.Errorf("pending %v, %d wait", keys(pending(t, other)), waiting(t, other))
+	}
+	mustClaim(t, slow, claim("b"))
+	if n, err := other.Adopt(t.Context(), 100); n != 0 || err != nil {
+		t.Errorf("adopted %d, %v of an instance that has just claimed", n, err)
+	}
+	if keys(pending(t, slow)) != "[b]" || waiting(t, slow) != 2 {
+		t.Errorf("pending %v, %d wait", keys(pending(t, slow)), waiting(t, slow))
+	}
+}
+
+func boundsAreShared(t *testing.T, h Harness) {
+	b := h.New(t)
+	one, two := b.Open(t, Options{MaxEvents: 3}), b.Open(t, Options{MaxEvents: 3})
+	mustClaim(t, one, claim("a"), claim("b"))
+	out := mustClaim(t, two, claim("c"), claim("d"))
+	wantOutcome(t, out[0], hookonce.New)
+	wantFull(t, out[1])
+	if waiting(t, one) != 3 || waiting(t, two) != 3 {
+		t.Errorf("%d and %d wait, want 3", waiting(t, one), waiting(t, two))
+	}
+}
