@@ -49,8 +49,14 @@ type Message struct {
 	Body      []byte
 }
 
+// maxText bounds the texts that come from outside, in bytes, so that the headers
+// together always fit the one frame they travel in.
+const maxText = 4 << 10
+
 // Encode writes a delivery as a message. The message shares d's body. Of the
-// request headers at most [MaxHeaders] bytes are sent, see [CapHeaders].
+// request headers at most [MaxHeaders] bytes are sent, see [CapHeaders]; a type
+// over 4 KiB travels in its escaped form only, a longer reason is cut, and a
+// context over [MaxContext] bytes, which no receiver makes, is left out.
 func Encode(d Delivery) Message {
 	h := map[string]any{
 		HeaderKey:        d.Key.String(),
@@ -58,25 +64,29 @@ func Encode(d Delivery) Message {
 		HeaderAttempt:    int64(d.Attempt),
 		HeaderGeneration: int64(d.Generation),
 	}
-	setText(h, HeaderType, d.Type)
+	if len(d.Type) <= maxText {
+		setText(h, HeaderType, d.Type)
+	}
 	setTime(h, HeaderReceivedAt, d.ReceivedAt)
 	setTime(h, HeaderDue, d.Due)
 	if d.Run != 0 {
 		h[HeaderRun] = int64(d.Run)
 	}
-	setText(h, HeaderContext, string(d.Context))
+	if len(d.Context) <= MaxContext {
+		setText(h, HeaderContext, string(d.Context))
+	}
 	setText(h, HeaderHeaders, encodeHeaders(d.Header))
 	setText(h, HeaderUnmatched, d.Unmatched)
 	setTime(h, HeaderSince, d.UnmatchedSince)
-	setText(h, HeaderParked, d.Parked)
+	setText(h, HeaderParked, cut(d.Parked))
 	if d.Rerouted {
 		h[HeaderRerouted] = int64(1)
 	}
 	if d.DeadCopy {
 		h[HeaderDead] = "true"
-		setText(h, HeaderDead, d.Reason)
+		setText(h, HeaderDead, cut(d.Reason))
 	}
-	setText(h, HeaderTrace, d.TraceParent)
+	setText(h, HeaderTrace, shortString(d.TraceParent))
 	return Message{
 		MessageID:   d.Key.MessageID(),
 		Type:        hookonce.EscapeType(d.Type),
@@ -93,6 +103,8 @@ func setText(h map[string]any, name, value string) {
 		h[name] = value
 	}
 }
+
+func cut(s string) string { return s[:min(len(s), maxText)] }
 
 func setTime(h map[string]any, name string, t time.Time) {
 	if !t.IsZero() {

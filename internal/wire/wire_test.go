@@ -145,6 +145,29 @@ func TestDecodeIdentity(t *testing.T) {
 	}
 }
 
+func TestEncodeBounds(t *testing.T) {
+	huge := strings.Repeat("x", 1<<20)
+	m := wire.Encode(wire.Delivery{
+		Event: hookonce.Event{
+			Key: hookonce.Key{Source: "s", ID: strings.Repeat("k", hookonce.MaxKey)}, Type: huge, Parked: huge, TraceParent: huge,
+			ContentType: huge, Context: []byte(huge), Header: map[string]string{"A": huge},
+		},
+		DeadCopy: true, Reason: huge,
+	})
+	size := 0
+	for name, v := range m.Headers {
+		s, _ := v.(string)
+		size += len(name) + len(s)
+	}
+	if size > 48<<10 || len(m.MessageID) > 255 || len(m.Type) > 128 {
+		t.Errorf("headers of %d bytes, id %d, type %d", size, len(m.MessageID), len(m.Type))
+	}
+	d, err := wire.Decode(m)
+	if err != nil || d.Type != hookonce.EscapeType(huge) || d.Parked == "" || !d.DeadCopy {
+		t.Errorf("decoded type of %d bytes, parked %t: %v", len(d.Type), d.Parked != "", err)
+	}
+}
+
 func TestDecodeTolerates(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for _, n := range []any{int32(7), int64(7), int16(7), int8(7), uint8(7), 7, float64(7), float32(7), "7", []byte("7"), uint64(7)} {
