@@ -6,9 +6,6 @@ import (
 	"strings"
 )
 
-// builtinParams are the parameter values that are no recipes.
-var builtinParams = []string{"key", "source", "type", "body", "received_at"}
-
 func (k *checker) group(g *Group, at string) {
 	k.name(at, g.Name)
 	if g.Name == "unrouted" {
@@ -132,16 +129,4 @@ func paramHint(name string) string {
 		return name
 	}
 	return `"json:` + name + `"`
-}
-
-// checkParam says what is wrong with a parameter's value.
-func checkParam(value string) (why string) {
-	if slices.Contains(builtinParams, value) {
-		return ""
-	}
-	if strings.HasPrefix(value, "header:") || strings.HasPrefix(value, "json:") {
-		return checkRecipe(value, "")
-	}
-	return shown(value, false) + " is not a value: write one of " + strings.Join(builtinParams, ", ") +
-		", or \"header:NAME\", \"json:path\" or \"json:{path}:{path}\""
 }

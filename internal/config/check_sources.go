@@ -87,17 +87,16 @@ func (k *checker) unsigned(s *Source, at string) {
 		k.bad(at+".verify", "scheme none has no header, encoding or prefix: remove them, or set scheme: %s", hmacSHA256)
 	}
 	switch {
-	case k.c.FirstRun:
 	case len(s.Secrets) > 0:
-		k.warn(at+".verify", "none: the secrets are not used and anyone who knows the URL can post events")
-	default:
+		k.bad(at+".verify", "none never uses the secrets: remove them, or set scheme: %s", hmacSHA256)
+	case !k.c.FirstRun:
 		k.warn(at+".verify", "none: anyone who knows the URL can post events")
 	}
 }
 
 func (k *checker) keys(s *Source, at string) {
 	for i, recipe := range s.Key {
-		if why := checkRecipe(recipe, "body"); why != "" {
+		if why := checkKey(recipe); why != "" {
 			k.bad(indexed(at+".key", i), "%s", why)
 		} else if slices.Contains(s.Key[:i], recipe) {
 			k.bad(indexed(at+".key", i), "%s stands here twice: remove one", shown(recipe, false))
@@ -116,6 +115,9 @@ func (k *checker) keys(s *Source, at string) {
 	case !usesBody && k.mentions(at+".body"):
 		k.warn(at+".body", "has no effect: \"body\" is not among the key recipes")
 	}
+	if len(s.Body.Ignore) > 0 && !s.Body.Canonical {
+		k.bad(at+".body.ignore", "raw bytes have no paths to ignore: set canonical: true too")
+	}
 	for i, p := range s.Body.Ignore {
 		if why := checkPath(p); why != "" {
 			k.bad(indexed(at+".body.ignore", i), "%s", why)
@@ -133,7 +135,7 @@ func (k *checker) typeRule(s *Source, at string) {
 		k.bad(path, "\"=\" needs the type behind it, like \"=order.paid\"")
 	case isConstant:
 	case s.Type.From != "":
-		if why := checkRecipe(s.Type.From, "=name"); why != "" {
+		if why := checkValue(s.Type.From); why != "" {
 			k.bad(path, "%s", why)
 		}
 	case len(s.Type.Map) > 0 && s.Provider == "generic":
@@ -148,7 +150,7 @@ func (k *checker) typeRule(s *Source, at string) {
 		if f.recipe == "" {
 			continue
 		}
-		if why := checkRecipe(f.recipe, ""); why != "" {
+		if why := checkValue(f.recipe); why != "" {
 			k.bad(at+"."+f.name, "%s", why)
 		}
 	}

@@ -20,8 +20,16 @@ func (l *loader) override(arg string, root reflect.Value) {
 	if n == nil {
 		return
 	}
-	dst, p := root, place{}
-	rest := strings.Split(path, ".")
+	dst, p, ok := l.walk(strings.Split(path, "."), n, root)
+	if ok {
+		l.replaces(p.text)
+		l.value(n, dst, p)
+	}
+}
+
+// walk finds what a path names. ok is false when that is nothing, with a
+// problem noted, or a text in a mapping of texts, which it then sets itself.
+func (l *loader) walk(rest []string, n ast.Node, dst reflect.Value) (_ reflect.Value, p place, ok bool) {
 	for len(rest) > 0 {
 		name := rest[0]
 		rest = rest[1:]
@@ -31,11 +39,11 @@ func (l *loader) override(arg string, root reflect.Value) {
 			f, ok := fieldNamed(dst, list)
 			if indexed && ok {
 				l.wholeList(p.field(list))
-				return
+				return dst, p, false
 			}
 			if !ok {
 				l.unknown(name, 0, dst.Type(), p)
-				return
+				return dst, p, false
 			}
 			dst, p = f, p.field(name)
 		case dst.Kind() == reflect.Map && dst.Type().Elem().Kind() == reflect.Pointer:
@@ -44,18 +52,17 @@ func (l *loader) override(arg string, root reflect.Value) {
 			name = strings.Join(append([]string{name}, rest...), ".")
 			l.replaces(p.entry(name).text)
 			l.mapEntry(name, n, dst, p)
-			return
+			return dst, p, false
 		case dst.Kind() == reflect.Slice:
 			l.wholeList(p)
-			return
+			return dst, p, false
 		default:
 			l.bad(0, p, "has no part %q: it is a plain value", name)
-			return
+			return dst, p, false
 		}
 		l.at[p.text] = l.here(0)
 	}
-	l.replaces(p.text)
-	l.value(n, dst, p)
+	return dst, p, true
 }
 
 func (l *loader) wholeList(p place) {

@@ -74,7 +74,7 @@ broker:
 sources:
   Bad:
     verify: none
-    key: [ "form:id", "json:a..b" ]
+    key: [ "from:id", "json:a..b" ]
   stripe:
     provider: strip
     secrets: [ "${STRIPE_WHSEC}" ]
@@ -99,8 +99,8 @@ consumers:
 		"h.yaml:10: broker.url: broker kind rabbitmq needs",
 		`h.yaml:12: broker.topology: "maybe" is not known here: use one of assume, declare, verify`,
 		`h.yaml:14: sources.Bad: "Bad" cannot be a name`,
-		"h.yaml:16: sources.Bad.key[0]: this version does not do recipes over form fields yet",
-		`h.yaml:16: sources.Bad.key[1]: not a JSON path: "a..b"`,
+		"h.yaml:16: sources.Bad.key[0]: not a recipe: … write header:NAME",
+		`h.yaml:16: sources.Bad.key[1]: … not a JSON path: "a..b"`,
 		`h.yaml:18: sources.stripe.provider: "strip" is not known here: did you mean stripe?`,
 		"h.yaml:19: sources.stripe.secrets[0]: the environment variable STRIPE_WHSEC is not set",
 		"h.yaml:23: consumers.g.match[0]: not a topic pattern",

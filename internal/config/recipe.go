@@ -1,35 +1,52 @@
 package config
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/hookonce/hookonce/internal/jsonpath"
+	"github.com/hookonce/hookonce/internal/recipe"
 )
 
-// checkRecipe says what is wrong with a recipe: "header:NAME", "json:path", a
-// template "json:{path}:{path}", or the extra word that its place allows.
-func checkRecipe(recipe, extra string) (why string) {
-	kind, rest, hasKind := strings.Cut(recipe, ":")
+// checkKey says what is wrong with a recipe for a key: it reads the request.
+func checkKey(text string) (why string) {
+	if why := checkHeader(text); why != "" {
+		return why
+	}
+	r, err := recipe.Parse(text)
 	switch {
-	case extra != "" && recipe == extra:
-		return ""
-	case hasKind && kind == "header":
-		if !headerName(rest) {
-			return shown(recipe, false) + " names no header: write \"header:NAME\""
-		}
-		return ""
-	case hasKind && kind == "json" && strings.ContainsAny(rest, "{}"):
-		return checkTemplate(rest)
-	case hasKind && kind == "json":
-		return checkPath(rest)
-	case hasKind && kind == "form":
-		return notYet("recipes over form fields", "use \"header:NAME\" or \"json:path\"")
+	case err != nil:
+		return err.Error()
+	case !r.FromRequest():
+		return shown(text, false) + " is no part of a request: write \"header:NAME\", \"json:path\" or \"json:{path}:{path}\""
 	}
-	why = shown(recipe, false) + " is not a recipe: write \"header:NAME\", \"json:path\" or \"json:{path}:{path}\""
-	if extra != "" {
-		why += ", or \"" + extra + "\""
+	return ""
+}
+
+// checkValue says what is wrong with a recipe that reads a value from the
+// request, which a hash of the body is not.
+func checkValue(text string) (why string) {
+	if text == "body" {
+		return "a hash of the body says nothing here: write \"header:NAME\", \"json:path\" or \"json:{path}:{path}\""
 	}
-	return why
+	return checkKey(text)
+}
+
+// builtinParams are the parameter values that are no recipes over the delivery.
+var builtinParams = []string{"key", "source", "type", "body", "received_at"}
+
+// checkParam says what is wrong with a parameter's value, which comes from a
+// stored event: its headers and body, no longer its URL.
+func checkParam(text string) (why string) {
+	if slices.Contains(builtinParams, text) {
+		return ""
+	}
+	kind, _, _ := strings.Cut(text, ":")
+	if kind == "header" || kind == "json" {
+		return checkKey(text)
+	}
+	return shown(text, false) + " is not a value: write one of " + strings.Join(builtinParams, ", ") +
+		", or \"header:NAME\", \"json:path\" or \"json:{path}:{path}\""
 }
 
 // checkPath says what is wrong with a path into a JSON document.
@@ -40,26 +57,13 @@ func checkPath(path string) (why string) {
 	return ""
 }
 
-// checkTemplate says what is wrong with a text that has paths in braces.
-func checkTemplate(text string) (why string) {
-	unbalanced := shown("json:"+text, false) + " has a brace without its partner: a template is \"json:{path}:{path}\""
-	for {
-		before, after, found := strings.Cut(text, "{")
-		if strings.Contains(before, "}") {
-			return unbalanced
-		}
-		if !found {
-			return ""
-		}
-		path, rest, closed := strings.Cut(after, "}")
-		if !closed || strings.Contains(path, "{") {
-			return unbalanced
-		}
-		if why := checkPath(path); why != "" {
-			return why
-		}
-		text = rest
+// checkHeader says what is wrong with the name in "header:NAME".
+func checkHeader(text string) (why string) {
+	name, ok := strings.CutPrefix(text, "header:")
+	if !ok || strings.Contains(name, "{") || headerName(name) {
+		return ""
 	}
+	return shown(text, false) + " names no header: write \"header:NAME\""
 }
 
 // headerName reports whether a text can be a header's name.

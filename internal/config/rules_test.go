@@ -105,6 +105,7 @@ func TestSources(t *testing.T) {
 		{"stripe with tolerance", "sources:\n  a: { provider: stripe, secrets: [ s ], verify: { tolerance: 10m } }\n", 0, nil},
 		{"scheme", "sources:\n  a: { secrets: [ s ], verify: { scheme: hmac-sha1, header: \"X Y\", encoding: hexx } }\n", 0, []string{`h.yaml:2: sources.a.verify.scheme: "hmac-sha1" is not known here: did you mean hmac-sha256?`}},
 		{"verify parts", "sources:\n  a: { secrets: [ s ], verify: { header: \"X Y\", encoding: hexx } }\n", 0, []string{"h.yaml:2: sources.a.verify.header: ", `h.yaml:2: sources.a.verify.encoding: "hexx" … did you mean hex?`}},
+		{"none with secrets", "sources:\n  a: { verify: none, secrets: [ s ] }\n", 0, []string{"h.yaml:2: sources.a.verify: none never uses the secrets"}},
 		{"none with header", "sources:\n  a: { verify: { scheme: none, header: X } }\n", 0, []string{"h.yaml:2: sources.a.verify: scheme none has no header"}},
 		{"status", source("    respond: { status: 302 }\n"), 0, []string{"h.yaml:4: sources.a.respond.status: 302 is not a success"}},
 		{"204 with body", source("    respond: { status: 204, body: x }\n"), 0, []string{"h.yaml:4: sources.a.respond.body: an answer with status 204"}},
@@ -113,31 +114,34 @@ func TestSources(t *testing.T) {
 			"h.yaml:7: sources.a.on_changed_body: ", "h.yaml:8: sources.a.ack: … did you mean claim?",
 		}},
 		{"all words", source("    on_no_key: park\n    unmatched: drop\n    on_store_down: reject\n    on_changed_body: reject\n    ack: confirm\n"), 0, nil},
-		{"keys", source("    key: [ \"header:\", \"json:\", \"json:{a\", \"json:a}\", \"json:{a}:{b..c}\", \"json:{}\", id, \"jso:a\", \"header:X\", \"header:X\" ]\n"), 0, []string{
+		{"keys", source("    key: [ \"header:\", \"json:\", \"json:{a\", \"json:{x}a}\", \"json:{a}:{b..c}\", \"json:{}\", id, \"jso:a\", key, \"header:X\", \"header:X\" ]\n"), 0, []string{
 			"h.yaml:4: sources.a.key[0]: … names no header",
-			"h.yaml:4: sources.a.key[1]: not a JSON path",
-			"h.yaml:4: sources.a.key[2]: … brace without its partner",
-			"h.yaml:4: sources.a.key[3]: … brace without its partner",
-			"h.yaml:4: sources.a.key[4]: not a JSON path",
-			"h.yaml:4: sources.a.key[5]: not a JSON path",
-			`h.yaml:4: sources.a.key[6]: "id" is not a recipe: … or "body"`,
-			`h.yaml:4: sources.a.key[7]: "jso:a" is not a recipe`,
-			"h.yaml:4: sources.a.key[9]: … stands here twice",
+			`h.yaml:4: sources.a.key[1]: not a recipe: "json:"; write header:NAME`,
+			"h.yaml:4: sources.a.key[2]: … a { without }",
+			"h.yaml:4: sources.a.key[3]: … a } without {",
+			"h.yaml:4: sources.a.key[4]: … not a JSON path",
+			"h.yaml:4: sources.a.key[5]: … empty braces",
+			`h.yaml:4: sources.a.key[6]: not a recipe: "id"; write header:NAME`,
+			`h.yaml:4: sources.a.key[7]: not a recipe: "jso:a"; write header:NAME`,
+			`h.yaml:4: sources.a.key[8]: "key" is no part of a request`,
+			"h.yaml:4: sources.a.key[10]: … stands here twice",
 		}},
 		{"good keys", source("    key: [ \"header:X-Id\", \"json:a.0.b\", \"json:{a}:{b.c}-x\", body ]\n"), 0, nil},
 		{"no keys", source("    key: []\n"), 0, []string{"h.yaml:4: sources.a.key: an empty list finds no key"}},
 		{"window", source("    key: [ body ]\n    body: { window: 46d, ignore: [ a..b ] }\n"), 0, []string{
-			"h.yaml:5: sources.a.body.window: must be more than 0 and at most", "h.yaml:5: sources.a.body.ignore[0]: not a JSON path",
+			"h.yaml:5: sources.a.body.window: must be more than 0 and at most",
+			"h.yaml:5: sources.a.body.ignore: raw bytes have no paths",
+			"h.yaml:5: sources.a.body.ignore[0]: not a JSON path",
 		}},
 		{"types", source("    type: =\n    entity: id\n    version: body\n"), 0, []string{
 			`h.yaml:4: sources.a.type: "=" needs the type behind it`,
-			`h.yaml:5: sources.a.entity: "id" is not a recipe`,
-			`h.yaml:6: sources.a.version: "body" is not a recipe`,
+			`h.yaml:5: sources.a.entity: not a recipe: "id"`,
+			"h.yaml:6: sources.a.version: a hash of the body",
 		}},
 		{"type map", source("    type: { map: { a: b, c: \"\" } }\n"), 0, []string{
 			"h.yaml:4: sources.a.type: map needs from", "h.yaml:4: sources.a.type.map.c: maps to nothing",
 		}},
-		{"type from", source("    type:\n      from: a\n"), 0, []string{`h.yaml:5: sources.a.type.from: "a" is not a recipe`}},
+		{"type from", source("    type:\n      from: a\n"), 0, []string{`h.yaml:5: sources.a.type.from: not a recipe: "a"`}},
 		{"good type", source("    type: =order.paid\n    accept: [ order.*, \"#\" ]\n    keep_headers: [ X-Id ]\n"), 0, nil},
 		{"accept", source("    accept: [ order., \"or*\" ]\n    keep_headers: [ \"X:Id\" ]\n"), 0, []string{
 			`h.yaml:4: sources.a.accept[0]: "order." has an empty word`, "h.yaml:4: sources.a.accept[1]: not a topic pattern",
@@ -192,20 +196,19 @@ func TestWarnings(t *testing.T) {
 sources:
   a:
     verify: none
-    secrets: [ " s\t" ]
     body: { canonical: true }
-  b: { verify: { tolerance: 1m }, secrets: [ s ] }
+  b: { verify: { tolerance: 1m }, secrets: [ " s\t" ] }
 consumers:
   g: { match: [ "c.#", "#", "a.x" ], concurrency: 100, effects: [ { name: e, sql: delete from t } ] }
 `, config.Options{})
 	want := []string{
-		"h.yaml:5: sources.a.secrets[0]: white space around this secret was left out",
+		"h.yaml:6: sources.b.secrets[0]: white space around this secret was left out",
 		"h.yaml:1: broker.url: is not used",
-		"h.yaml:4: sources.a.verify: none: the secrets are not used",
-		"h.yaml:6: sources.a.body: has no effect",
-		"h.yaml:7: sources.b.verify.tolerance: has no effect",
-		"h.yaml:9: consumers.g.match[0]: c.# wants events of source c",
-		"h.yaml:9: consumers.g.concurrency: 100 is more than prefetch",
+		"h.yaml:4: sources.a.verify: none: anyone who knows the URL",
+		"h.yaml:5: sources.a.body: has no effect",
+		"h.yaml:6: sources.b.verify.tolerance: has no effect",
+		"h.yaml:8: consumers.g.match[0]: c.# wants events of source c",
+		"h.yaml:8: consumers.g.concurrency: 100 is more than prefetch",
 	}
 	got := cfg.Warnings
 	for i := range max(len(got), len(want)) {
