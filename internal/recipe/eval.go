@@ -71,7 +71,7 @@ func (p *part) eval(in *Input) (string, bool) {
 			value = in.ReceivedAt.UTC().Format(time.RFC3339Nano)
 		}
 	}
-	return value, value != ""
+	return value, strings.TrimSpace(value) != ""
 }
 
 // Header is the value of a request header; several lines are joined with ", ",

@@ -16,8 +16,9 @@
 // punctuation character, and where such a character, or "%", occurs in a value
 // it is percent-escaped.
 //
-// A part that is missing, null, empty, an object or an array makes the whole
-// recipe absent; there are no empty segments.
+// A part that is missing, null, blank, an object or an array makes the whole
+// recipe absent; there are no empty segments. A number is the text that was
+// sent, so 7 and "7" are the same and 1.0 and 1 are not.
 package recipe
 
 import (
