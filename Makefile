@@ -1,0 +1,59 @@
+# Hookonce: `make` lists the targets. Go and make are all it needs to begin.
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+PKG     ?= ./...
+TOOLS   := .tools
+
+GOFUMPT     := $(TOOLS)/gofumpt-v0.12.0
+STATICCHECK := $(TOOLS)/staticcheck-v0.8.2
+
+.DEFAULT_GOAL := help
+.PHONY: help build deps test lint fmt bench fuzz soak clean FORCE
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## static programs in bin/: hookonce, receiver, consumer
+	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "-s -w -X github.com/hookonce/hookonce/internal/app.version=$(VERSION)" \
+		-o bin/ ./cmd/hookonce ./cmd/receiver ./cmd/consumer
+
+deps: ## install what the tests need and this machine lacks (apt, as root)
+	@sh test/deps.sh
+
+test: deps $(TOOLS)/harness $(TOOLS)/gotest ## every test with -race, on real servers; PKG=./receiver/... for some
+	CGO_ENABLED=1 $(TOOLS)/harness $(TOOLS)/gotest -race -timeout 10m $(PKG)
+
+lint: $(GOFUMPT) $(STATICCHECK) ## gofumpt, go vet, staticcheck
+	@unformatted=$$($(GOFUMPT) -l .) || exit 1; \
+	if [ -n "$$unformatted" ]; then echo "not formatted (make fmt):"; echo "$$unformatted"; exit 1; fi
+	go vet ./...
+	$(STATICCHECK) ./...
+
+fmt: $(GOFUMPT) ## format with gofumpt
+	$(GOFUMPT) -w .
+
+bench: $(TOOLS)/harness ## the benchmarks
+	$(TOOLS)/harness go test -run '^$$' -bench . -benchmem $(PKG)
+
+fuzz: ## every fuzz target for FUZZTIME (default 30s) each
+	@sh test/fuzz.sh $(PKG)
+
+soak: deps fuzz $(TOOLS)/harness $(TOOLS)/gotest ## what takes long: fuzzing, and the guarantees over and over (SOAK times, default 10)
+	CGO_ENABLED=1 $(TOOLS)/harness $(TOOLS)/gotest -race -timeout 0 -count $${SOAK:-10} ./test/guarantee/... ./test/e2e/...
+
+clean: ## remove what the targets above made
+	rm -rf bin $(TOOLS) coverage*
+
+$(TOOLS)/harness $(TOOLS)/gotest: FORCE
+	@go build -buildvcs=false -o $@ ./internal/testenv/$(notdir $@)
+
+# Pinned, and in the checkout: nobody's own tools are touched.
+$(GOFUMPT): ; $(call install,mvdan.cc/gofumpt)
+$(STATICCHECK): ; $(call install,honnef.co/go/tools/cmd/staticcheck)
+
+# The version is what follows the first "-" of the file's name.
+define install
+@mkdir -p $(TOOLS)
+GOFLAGS= GOBIN=$(abspath $(TOOLS)) go install $(1)@$(lastword $(subst -v, v,$(notdir $@)))
+@mv $(TOOLS)/$(notdir $(1)) $@
+endef
