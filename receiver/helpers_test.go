@@ -2,8 +2,11 @@ package receiver_test
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -216,4 +219,11 @@ var (
 func with(s receiver.Source, change func(*receiver.Source)) receiver.Source {
 	change(&s)
 	return s
+}
+
+// signStripe makes the header that Stripe would send.
+func signStripe(secret string, at time.Time, body []byte) string {
+	mac := hmac.New(sha256.New, []byte(secret))
+	fmt.Fprintf(mac, "%d.%s", at.Unix(), body)
+	return fmt.Sprintf("t=%d,v1=%x", at.Unix(), mac.Sum(nil))
 }
