@@ -53,6 +53,9 @@ func (n *nameSet) seen(raw []byte) bool {
 			return true
 		}
 	}
+	if n.scanner.names == nil {
+		n.scanner.names = make([][]byte, 0, 2*fewNames)
+	}
 	n.scanner.names = append(n.scanner.names, name)
 	if len(own) < fewNames {
 		return false

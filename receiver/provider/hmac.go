@@ -13,23 +13,28 @@ import (
 // up costs more than a small body.
 type mac struct{ pool sync.Pool }
 
+type macState struct {
+	hash   hash.Hash
+	prefix []byte
+	sum    [sha256.Size]byte
+}
+
 func newMAC(secret []byte) *mac {
 	m := &mac{}
-	m.pool.New = func() any { return hmac.New(sha256.New, secret) }
+	m.pool.New = func() any { return &macState{hash: hmac.New(sha256.New, secret)} }
 	return m
 }
 
-// sum is the MAC over the parts, one after the other.
-func (m *mac) sum(parts ...[]byte) [sha256.Size]byte {
-	h := m.pool.Get().(hash.Hash)
-	h.Reset()
-	for _, part := range parts {
-		h.Write(part)
-	}
-	var sum [sha256.Size]byte
-	h.Sum(sum[:0])
-	m.pool.Put(h)
-	return sum
+// sum is the MAC over prefix and body.
+func (m *mac) sum(prefix string, body []byte) [sha256.Size]byte {
+	s := m.pool.Get().(*macState)
+	defer m.pool.Put(s)
+	s.hash.Reset()
+	s.prefix = append(s.prefix[:0], prefix...)
+	s.hash.Write(s.prefix)
+	s.hash.Write(body)
+	s.hash.Sum(s.sum[:0])
+	return s.sum
 }
 
 // macs makes one mac for each secret that is not empty; there must be one.

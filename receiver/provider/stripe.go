@@ -62,8 +62,9 @@ func (v *stripeVerifier) Verify(r *Request) error {
 		return err
 	}
 	match := 0
+	prefix := stamp + "."
 	for _, m := range v.macs {
-		want := m.sum([]byte(stamp), []byte("."), r.Body)
+		want := m.sum(prefix, r.Body)
 		for i := range list {
 			match |= subtle.ConstantTimeCompare(list[i][:], want[:])
 		}
