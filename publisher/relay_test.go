@@ -132,6 +132,7 @@ func (w *wirer) Send(_ context.Context, e hookonce.Event, done func(error)) {
 	if w.fail != nil {
 		err = w.fail(id, w.tries[id])
 	}
+	w.order = append(w.order, id)
 	w.flying++
 	w.mostEver = max(w.mostEver, w.flying)
 	time.AfterFunc(w.delay, func() {
@@ -139,7 +140,6 @@ func (w *wirer) Send(_ context.Context, e hookonce.Event, done func(error)) {
 		w.flying--
 		if err == nil {
 			w.sent[id]++
-			w.order = append(w.order, id)
 		}
 		w.mu.Unlock()
 		done(err)
