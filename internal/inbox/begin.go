@@ -12,8 +12,13 @@ import (
 	"github.com/hookonce/hookonce/internal/wire"
 )
 
-// chunk is how many events one statement names, at most.
-const chunk = 250
+const (
+	// chunk is how many events one statement names, at most.
+	chunk = 250
+	// insertChunk is how many one insert writes: SQLite's time for parameters
+	// grows with the square of their number.
+	insertChunk = 64
+)
 
 // opening is one event of a Begin.
 type opening struct {
@@ -110,7 +115,7 @@ func (s *session) answerRepeats(openings []*opening, verdicts []Verdict) {
 // the usual case, costs one statement for the whole slice.
 func (s *session) run(ctx context.Context, openings []*opening) error {
 	var known []*opening
-	for part := range slices.Chunk(openings, chunk) {
+	for part := range slices.Chunk(openings, insertChunk) {
 		rest, err := s.insert(ctx, part)
 		if err != nil {
 			return err
@@ -138,20 +143,22 @@ func (s *session) run(ctx context.Context, openings []*opening) error {
 func (s *session) insert(ctx context.Context, openings []*opening) ([]*opening, error) {
 	var a args
 	var values []string
+	group, state, now := a.add(s.group), a.add(string(Running)), a.add(micros(s.now))
+	until := a.add(micros(s.now.Add(s.b.o.Lease)))
 	for _, o := range openings {
 		if s.old(o) {
 			continue
 		}
-		values = append(values, "("+a.add(o.digest[:], s.group, clean(o.d.Key.Source), []byte(o.d.Key.String()),
-			hookonce.EscapeType(o.d.Type), rawType(o.d.Type), string(Running), o.token[:], micros(s.now.Add(s.b.o.Lease)),
-			1, 1, o.d.Generation, o.d.Run, micros(o.d.ReceivedAt), micros(s.now))+")")
+		values = append(values, "("+group+", "+state+", "+now+", "+until+", 1, 1, "+a.add(o.digest[:], clean(o.d.Key.Source),
+			[]byte(o.d.Key.String()), hookonce.EscapeType(o.d.Type), rawType(o.d.Type), o.token[:], o.d.Generation, o.d.Run,
+			micros(o.d.ReceivedAt))+")")
 	}
 	if len(values) == 0 {
 		return openings, nil
 	}
 	fresh := make(map[[16]byte]bool, len(values))
-	err := s.b.query(ctx, s.tx, "begin", `INSERT INTO {p}inbox (digest, grp, source, key, type, type_raw, state, token,
-		lease_until, attempt, attempts, generation, run, received_at, updated_at)
+	err := s.b.query(ctx, s.tx, "begin", `INSERT INTO {p}inbox (grp, state, updated_at, lease_until, attempt, attempts, digest,
+		source, key, type, type_raw, token, generation, run, received_at)
 		VALUES `+strings.Join(values, ", ")+` ON CONFLICT DO NOTHING RETURNING digest`, a,
 		scanDigests(func(digest [16]byte) { fresh[digest] = true }))
 	if err != nil {

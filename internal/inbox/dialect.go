@@ -17,6 +17,8 @@ type Dialect struct {
 	// transaction has locked are left out: somebody is at work on them, and one
 	// slow effect must not hold up a whole slice of deliveries.
 	lock string
+	// wait locks as well, but waits for others.
+	wait string
 	// contains is the function that finds a text ($2) in another ($1).
 	contains string
 	// isolation is asked for in each transaction; the rules of Begin count on
@@ -29,7 +31,7 @@ type Dialect struct {
 var (
 	// Postgres keeps the tables in a schema of their own.
 	Postgres = Dialect{
-		name: "postgres", lock: " FOR UPDATE SKIP LOCKED", contains: "strpos",
+		name: "postgres", lock: " FOR UPDATE SKIP LOCKED", wait: " FOR UPDATE", contains: "strpos",
 		isolation: sql.LevelReadCommitted,
 	}
 	// SQLite keeps the tables beside the user's own, named hookonce_ and more.

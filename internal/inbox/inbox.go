@@ -54,7 +54,7 @@ func New(db *sql.DB, d Dialect, o Options) *Inbox {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Inbox{db: db, d: d, o: o, sub: strings.NewReplacer("{p}", d.prefix(o.Schema), "{lock}", d.lock)}
+	return &Inbox{db: db, d: d, o: o, sub: strings.NewReplacer("{p}", d.prefix(o.Schema), "{lock}", d.lock, "{wait}", d.wait)}
 }
 
 // DB is the database under the inbox, for what shares it.

@@ -3,6 +3,7 @@ package inbox
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 )
 
@@ -43,20 +44,31 @@ func (b *Inbox) Step(ctx context.Context, l Lease, s Step, last bool, fn func(ct
 // that an effect begins with a whole lease ahead.
 func (b *Inbox) Mark(ctx context.Context, l Lease, s Step) error {
 	return b.tx(ctx, "mark", func(tx *sql.Tx) error {
-		if err := b.hold(ctx, tx, l); err != nil {
+		var a args
+		now := b.now()
+		if err := b.fenced(ctx, tx, "mark", l, a, fmt.Sprintf(`lease_until = %s, updated_at = %s`,
+			a.add(micros(now.Add(b.o.Lease))), a.add(micros(now)))); err != nil {
 			return err
 		}
 		return b.putStep(ctx, tx, l, s, overwrite)
 	})
 }
 
-// hold locks the record of a held lease until the transaction's end, and
-// renews the lease.
+// hold locks the record of a held lease until the transaction's end. It only
+// reads: behind a changed row, and not behind a locked one, the inserts of
+// other deliveries' Begin would wait until the effect is through.
 func (b *Inbox) hold(ctx context.Context, tx *sql.Tx, l Lease) error {
-	var a args
-	now := b.now()
-	return b.fenced(ctx, tx, "fence", l, a, fmt.Sprintf(`lease_until = %s, updated_at = %s`,
-		a.add(micros(now.Add(b.o.Lease))), a.add(micros(now))))
+	digest := l.Key.Digest()
+	var one int
+	err := tx.QueryRowContext(ctx, b.q(`SELECT 1 FROM {p}inbox WHERE digest = $1 AND grp = $2 AND token = $3 AND state = $4{wait}`),
+		digest[:], l.Group, l.Token[:], string(Running)).Scan(&one)
+	if errors.Is(err, sql.ErrNoRows) {
+		return ErrLeaseLost
+	}
+	if err != nil {
+		return fmt.Errorf("inbox: fence: %w", err)
+	}
+	return nil
 }
 
 // When an existing step record gives way to a new one.
