@@ -118,7 +118,7 @@ func claim(k string) hookonce.Claim {
 			ReceivedAt: time.Date(2026, 11, 30, 12, 0, 0, 123456789, time.UTC),
 		},
 		Token: hookonce.NewToken(), Fingerprint: [16]byte{1, 2, 3}, TTL: time.Hour,
-		Answer: hookonce.Answer{Status: 202, Body: "ok " + k},
+		Answer: hookonce.Answer{Status: 202, Body: "ok " + k + " 12-3"},
 	}
 }
 
