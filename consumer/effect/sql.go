@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/hookonce/hookonce"
+	"github.com/hookonce/hookonce/internal/sqltext"
 )
 
 // SQL is the effect "sql": statements in the inbox's database, in the
@@ -35,11 +36,11 @@ func (s SQL) Compile() (func(ctx context.Context, tx *sql.Tx, e hookonce.Event) 
 	if len(s.Statements) == 0 {
 		errs = append(errs, errors.New("no SQL statement"))
 	}
-	statements := make([]Statement, len(s.Statements))
+	statements := make([]sqltext.Statement, len(s.Statements))
 	for i, text := range s.Statements {
-		st, err := ParseStatement(text)
+		st, err := sqltext.Parse(text)
 		if err != nil {
-			errs = append(errs, err)
+			errs = append(errs, fmt.Errorf("the statement %w", err))
 		}
 		for _, name := range st.Names {
 			if _, ok := s.Params[name]; !ok {

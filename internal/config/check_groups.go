@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/hookonce/hookonce/internal/sqltext"
 )
 
 func (k *checker) group(g *Group, at string) {
@@ -107,16 +109,11 @@ func (k *checker) effect(e *Effect, at string) {
 
 // statement wants one statement whose parameters are all given.
 func (k *checker) statement(e *Effect, text, path string, used map[string]bool) {
-	s := scanSQL(text)
-	switch {
-	case s.empty:
-		k.bad(path, "is empty: write a statement")
-	case s.second:
-		k.bad(path, "has more than one statement: make sql a list, they run in order in one transaction")
-	case s.numbered != "":
-		k.bad(path, "%s is a numbered parameter: use a name, like :order_id, and list it under params", s.numbered)
+	s, err := sqltext.Parse(text)
+	if err != nil {
+		k.bad(path, "%v", err)
 	}
-	for _, name := range s.names {
+	for _, name := range s.Names {
 		if _, ok := e.Params[name]; !ok && !used[name] {
 			k.bad(path, ":%s is not among the params: add params: { %s: %s }", name, name, paramHint(name))
 		}

@@ -1,15 +1,16 @@
-package effect_test
+package sqltext_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/hookonce/hookonce/consumer/effect"
+	"github.com/hookonce/hookonce/internal/sqltext"
 )
 
-func TestParseStatementNumbersNames(t *testing.T) {
+func TestParseNumbersNames(t *testing.T) {
 	for _, c := range []struct {
 		in, text string
 		names    []string
@@ -20,36 +21,46 @@ func TestParseStatementNumbersNames(t *testing.T) {
 		{`select E'\':a', :b`, `select E'\':a', $1`, []string{"b"}},
 		{"select 1 -- :a\n, :b", "select 1 -- :a\n, $1", []string{"b"}},
 		{"select /* :a /* :x */ :y */ :b", "select /* :a /* :x */ :y */ $1", []string{"b"}},
-		{"do $$ :a $$; select :b", "do $$ :a $$; select $1", []string{"b"}},
-		{"do $tag$ :a $x$ $tag$; select :b", "do $tag$ :a $x$ $tag$; select $1", []string{"b"}},
+		{"select $$ :a; $$, :b", "select $$ :a; $$, $1", []string{"b"}},
+		{"select $tag$ :a $x$ $tag$, :b", "select $tag$ :a $x$ $tag$, $1", []string{"b"}},
 		{"select a[1:2], :order_id2", "select a[1:2], $1", []string{"order_id2"}},
 		{"select 1", "select 1", nil},
 	} {
-		got, err := effect.ParseStatement(c.in)
+		got, err := sqltext.Parse(c.in)
 		if err != nil {
 			t.Errorf("%s: %v", c.in, err)
 			continue
 		}
-		if d := cmp.Diff(effect.Statement{Text: c.text, Names: c.names}, got); d != "" {
+		if d := cmp.Diff(sqltext.Statement{Text: c.text, Names: c.names}, got); d != "" {
 			t.Errorf("%s: %s", c.in, d)
 		}
 	}
 }
 
-func TestParseStatementRefusesWhatCannotBeNamed(t *testing.T) {
-	for _, in := range []string{"", "  \n", "insert into t values ($1)"} {
-		if s, err := effect.ParseStatement(in); err == nil {
-			t.Errorf("%q: want an error, got %+v", in, s)
+func TestParseRefusesWhatCannotBeNamed(t *testing.T) {
+	for in, want := range map[string]error{
+		"": sqltext.ErrEmpty, "  \n": sqltext.ErrEmpty, "-- nothing": sqltext.ErrEmpty, " ; ": sqltext.ErrEmpty,
+		"insert into t values ($1)": sqltext.ErrNumbered,
+		"select 1; select 2":        sqltext.ErrSecond,
+		"select ';'; /* ; */ ; x":   sqltext.ErrSecond,
+	} {
+		if s, err := sqltext.Parse(in); !errors.Is(err, want) {
+			t.Errorf("%q: %+v, %v; want %v", in, s, err, want)
+		}
+	}
+	for _, in := range []string{"select 1;", "select 1; -- done", "select ';'", "do $$ a; b; $$"} {
+		if _, err := sqltext.Parse(in); err != nil {
+			t.Errorf("%q: %v", in, err)
 		}
 	}
 }
 
-func FuzzParseStatement(f *testing.F) {
+func FuzzParse(f *testing.F) {
 	for _, s := range []string{"select :a", "':a", "/* :a", "$a$ :b", "E'\\", ":", "::a", "$1", "$", "--"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, in string) {
-		got, err := effect.ParseStatement(in)
+		got, err := sqltext.Parse(in)
 		if err != nil {
 			return
 		}

@@ -1,8 +1,18 @@
-package effect
+// Package sqltext reads SQL statements as the effect "sql" takes them: with
+// named parameters (":order_id"). It knows quotes and comments, not SQL.
+package sqltext
 
 import (
+	"errors"
 	"fmt"
 	"strings"
+)
+
+// What is wrong with a text.
+var (
+	ErrEmpty    = errors.New("is empty: write a statement")
+	ErrSecond   = errors.New("has more than one statement: make sql a list, they run in order in one transaction")
+	ErrNumbered = errors.New("is a numbered parameter: use a name, like :order_id, and list it under params")
 )
 
 // Statement is a SQL text whose named parameters have been numbered.
@@ -13,31 +23,36 @@ type Statement struct {
 	Names []string
 }
 
-// ParseStatement finds the named parameters (":name") of a SQL text, leaving
-// out what stands in quotes, in comments, in dollar quotes and behind "::".
-// Numbered and question-mark parameters are refused: they would shift.
-func ParseStatement(text string) (Statement, error) {
-	p := statementParser{src: text, numbers: map[string]int{}}
+// Parse finds the named parameters (":name") of one SQL statement, leaving out
+// what stands in quotes, in comments, in dollar quotes and behind "::". The
+// error wraps [ErrEmpty], [ErrSecond] or [ErrNumbered] ($1: it would shift).
+func Parse(text string) (Statement, error) {
+	p := parser{src: text, numbers: map[string]int{}}
 	if err := p.run(); err != nil {
 		return Statement{}, err
 	}
-	if strings.TrimSpace(text) == "" {
-		return Statement{}, fmt.Errorf("empty SQL statement")
+	if !p.begun {
+		return Statement{}, ErrEmpty
 	}
 	return Statement{Text: p.out.String(), Names: p.names}, nil
 }
 
-type statementParser struct {
+type parser struct {
 	src     string
 	pos     int
 	out     strings.Builder
 	names   []string
 	numbers map[string]int
+	begun   bool // something but space and comments was met
+	ended   bool // a semicolon behind that
 }
 
-func (p *statementParser) run() error {
+func (p *parser) run() error {
 	for p.pos < len(p.src) {
 		rest := p.src[p.pos:]
+		if err := p.count(rest); err != nil {
+			return err
+		}
 		switch c := rest[0]; {
 		case c == '\'' || c == '"' || c == '`':
 			p.copy(quoted(rest, c, p.escapes()))
@@ -60,13 +75,27 @@ func (p *statementParser) run() error {
 	return nil
 }
 
-func (p *statementParser) copy(n int) {
+// count notes where the statement begins and ends.
+func (p *parser) count(rest string) error {
+	switch c := rest[0]; {
+	case c <= ' ', strings.HasPrefix(rest, "--"), strings.HasPrefix(rest, "/*"):
+	case c == ';':
+		p.ended = p.begun
+	case p.ended:
+		return ErrSecond
+	default:
+		p.begun = true
+	}
+	return nil
+}
+
+func (p *parser) copy(n int) {
 	p.out.WriteString(p.src[p.pos : p.pos+n])
 	p.pos += n
 }
 
 // escapes says whether a quote here opens a Postgres E” string.
-func (p *statementParser) escapes() bool {
+func (p *parser) escapes() bool {
 	if p.pos == 0 {
 		return false
 	}
@@ -74,7 +103,7 @@ func (p *statementParser) escapes() bool {
 	return (c == 'E' || c == 'e') && (p.pos == 1 || !nameByte(p.src[p.pos-2]))
 }
 
-func (p *statementParser) parameter(rest string) {
+func (p *parser) parameter(rest string) {
 	end := 1
 	for end < len(rest) && nameByte(rest[end]) {
 		end++
@@ -91,15 +120,16 @@ func (p *statementParser) parameter(rest string) {
 }
 
 // dollar copies a dollar-quoted text; $1 is refused.
-func (p *statementParser) dollar(rest string) error {
+func (p *parser) dollar(rest string) error {
 	end := 1
 	for end < len(rest) && nameByte(rest[end]) {
 		end++
 	}
-	if end > 1 && rest[1] >= '0' && rest[1] <= '9' {
-		return fmt.Errorf("parameter %s: use a name (\":order_id\") and list it under params", rest[:end])
+	word := p.pos > 0 && nameByte(p.src[p.pos-1])
+	if end > 1 && rest[1] >= '0' && rest[1] <= '9' && !word {
+		return fmt.Errorf("%s %w", rest[:end], ErrNumbered)
 	}
-	if end >= len(rest) || rest[end] != '$' || p.pos > 0 && nameByte(p.src[p.pos-1]) {
+	if end >= len(rest) || rest[end] != '$' || word {
 		p.copy(1)
 		return nil
 	}
