@@ -43,10 +43,15 @@ func (r *Relay) take(e hookonce.Entry) {
 	r.toSend.ring()
 }
 
-// land takes an entry out of flight.
-func (r *Relay) land(id hookonce.EntryID) {
+// land takes an entry out of flight, with the result that whoever waits for it
+// is told.
+func (r *Relay) land(id hookonce.EntryID, result error) {
 	r.bytes -= r.inFlight[id]
 	delete(r.inFlight, id)
+	for _, waiter := range r.waiters[id] {
+		waiter <- result // has room for one, and gets no other
+	}
+	delete(r.waiters, id)
 	r.changed.ring()
 	r.toScan.ring()
 }
@@ -74,10 +79,10 @@ func (r *Relay) next(station *[]hookonce.Entry) (hookonce.Entry, bool) {
 }
 
 // forget removes a waiter; it takes mu itself.
-func (r *Relay) forget(id hookonce.EntryID, waiter chan struct{}) {
+func (r *Relay) forget(id hookonce.EntryID, waiter chan error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	rest := slices.DeleteFunc(r.waiters[id], func(c chan struct{}) bool { return c == waiter })
+	rest := slices.DeleteFunc(r.waiters[id], func(c chan error) bool { return c == waiter })
 	if len(rest) == 0 {
 		delete(r.waiters, id)
 		return

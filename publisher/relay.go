@@ -55,7 +55,7 @@ type Relay struct {
 	bytes    int64                        // their sizes
 	recent   *recent                      // settled a short while ago
 	aside    map[hookonce.EntryID]refusal // refused by the broker for what they are
-	waiters  map[hookonce.EntryID][]chan struct{}
+	waiters  map[hookonce.EntryID][]chan error
 
 	// The stations of an entry in flight; with the sender it is in none.
 	ready, alone, confirmed []hookonce.Entry
@@ -99,9 +99,9 @@ func NewRelay(cfg RelayConfig) *Relay {
 	return &Relay{
 		cfg:      cfg,
 		inFlight: map[hookonce.EntryID]int64{},
-		recent:   newRecent(4 * cfg.Window),
+		recent:   newRecent(4*cfg.Window + 4*scanPage),
 		aside:    map[hookonce.EntryID]refusal{},
-		waiters:  map[hookonce.EntryID][]chan struct{}{},
+		waiters:  map[hookonce.EntryID][]chan error{},
 		missed:   1, // whatever a former process left
 		noteOnly: true,
 		toSend:   make(bell, 1), toSendAlone: make(bell, 1), toSettle: make(bell, 1),
@@ -180,23 +180,24 @@ func (r *Relay) Offer(e hookonce.Entry) {
 	}
 }
 
-// Confirm offers an entry and waits until it has been published and settled, or
-// ctx ends: the error then says nothing about the entry, which stays offered.
+// Confirm offers an entry and waits until it has been published and settled.
+// An error is that of the first publish that failed, or ErrUnconfirmed when ctx
+// ends; the entry stays offered and will be published all the same.
 func (r *Relay) Confirm(ctx context.Context, e hookonce.Entry) error {
 	r.mu.Lock()
 	if r.recent.has(e.ID) {
 		r.mu.Unlock()
 		return nil
 	}
-	settled := make(chan struct{})
-	r.waiters[e.ID] = append(r.waiters[e.ID], settled)
+	result := make(chan error, 1)
+	r.waiters[e.ID] = append(r.waiters[e.ID], result)
 	r.mu.Unlock()
 	r.Offer(e)
 	select {
-	case <-settled:
-		return nil
+	case err := <-result:
+		return err
 	case <-ctx.Done():
-		r.forget(e.ID, settled)
+		r.forget(e.ID, result)
 		return unconfirmed(ctx.Err())
 	}
 }

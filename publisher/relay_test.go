@@ -6,19 +6,19 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/hookonce/hookonce"
+	"github.com/hookonce/hookonce/internal/testenv"
 	"github.com/hookonce/hookonce/publisher"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { os.Exit(testenv.Run(m)) }
 
 // box is an outbox in memory, with the entries of one dead instance besides.
 type box struct {
@@ -36,6 +36,12 @@ func (b *box) add(body string) hookonce.Entry {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.addLocked(hookonce.Event{Key: hookonce.Key{Source: "s", ID: body}, Body: []byte(body)})
+}
+
+func (b *box) addEvent(e hookonce.Event) hookonce.Entry {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.addLocked(e)
 }
 
 func (b *box) addLocked(e hookonce.Event) hookonce.Entry {
@@ -144,6 +150,12 @@ func (w *wirer) Send(_ context.Context, e hookonce.Event, done func(error)) {
 		w.mu.Unlock()
 		done(err)
 	})
+}
+
+func (w *wirer) confirm(id string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.sent[id]++
 }
 
 func (w *wirer) counts() (distinct, total int) {

@@ -73,7 +73,7 @@ func (r *Relay) scan(ctx context.Context, afterSmall bool) (small bool) {
 		if err != nil {
 			return false
 		}
-		for _, e := range page {
+		for _, e := range r.unknown(page) {
 			took, err := r.admit(ctx, e)
 			if err != nil {
 				return false
@@ -81,11 +81,11 @@ func (r *Relay) scan(ctx context.Context, afterSmall bool) (small bool) {
 			if took {
 				taken++
 			}
-			cursor = e.ID
 		}
 		if len(page) < scanPage {
 			break
 		}
+		cursor = page[len(page)-1].ID
 	}
 	r.endScan(seen, failures)
 	return taken <= scanPage
@@ -129,6 +129,20 @@ func (r *Relay) page(ctx context.Context, after hookonce.EntryID) ([]hookonce.En
 		}
 		pause(ctx, pauseFor(try))
 	}
+}
+
+// unknown leaves out what is on its way. It does so at once, not when an entry's
+// turn comes: by then it may be settled, and so long ago that it is forgotten.
+func (r *Relay) unknown(page []hookonce.Entry) []hookonce.Entry {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	rest := make([]hookonce.Entry, 0, len(page))
+	for _, e := range page {
+		if !r.knows(e.ID) {
+			rest = append(rest, e)
+		}
+	}
+	return rest
 }
 
 // admit puts an entry that was read in flight, unless it needs nothing. It

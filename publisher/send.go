@@ -87,7 +87,7 @@ func (r *Relay) failed(e hookonce.Entry, err error) {
 	now := r.cfg.Now()
 	first := !now.Before(r.backoff.until)
 	r.backoff.fail(now)
-	r.land(e.ID)
+	r.land(e.ID, err)
 	r.miss()
 	if errors.Is(err, ErrUnroutable) {
 		// Every event would fail the same way.
@@ -107,7 +107,7 @@ func (r *Relay) setAside(e hookonce.Entry, err error) {
 	}
 	r.aside[e.ID] = refusal{again: r.cfg.Now().Add(retryAside), tried: true}
 	r.cfg.Metrics.OutboxSetAside.Set(float64(len(r.aside)))
-	r.land(e.ID)
+	r.land(e.ID, err)
 }
 
 // pause sleeps unless ctx ends first.

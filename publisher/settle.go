@@ -64,11 +64,7 @@ func (r *Relay) settle(ctx context.Context, batch []hookonce.Entry) error {
 	defer r.mu.Unlock()
 	for _, e := range batch {
 		r.recent.add(e.ID)
-		r.land(e.ID)
-		for _, waiter := range r.waiters[e.ID] {
-			close(waiter)
-		}
-		delete(r.waiters, e.ID)
+		r.land(e.ID, nil)
 	}
 	return nil
 }
