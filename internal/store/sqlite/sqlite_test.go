@@ -4,14 +4,10 @@ import (
 	"path/filepath"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/hookonce/hookonce"
 	"github.com/hookonce/hookonce/internal/store/sqlite"
 	"github.com/hookonce/hookonce/internal/store/storetest"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func harness(route func(hookonce.Event) []string) storetest.Harness {
 	return storetest.Harness{

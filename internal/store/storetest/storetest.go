@@ -101,6 +101,8 @@ func Run(t *testing.T, h Harness) {
 		tests["AdoptInParts"] = adoptInParts
 		tests["SettledElsewhere"] = settledElsewhere
 		tests["BoundsAreShared"] = boundsAreShared
+		tests["AdoptedByOne"] = adoptedByOne
+		tests["AdoptKeepsTheLease"] = adoptKeepsTheLease
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) { test(t, h) })
