@@ -1,0 +1,219 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/hookonce/hookonce/internal/inbox"
+	"github.com/hookonce/hookonce/internal/queue"
+	"github.com/hookonce/hookonce/internal/wire"
+)
+
+const (
+	// batch is how many letters are read at a time.
+	batch = 200
+	// failuresInARow end a change: the broker or the database is away.
+	failuresInARow = 20
+)
+
+// job is one change under way.
+type job struct {
+	s      *Service
+	change Change
+	filter inbox.Filter
+	out    *ndjson
+	totals Totals
+	start  time.Time
+	inARow int // failures
+	// act deals with one letter and says how.
+	act func(ctx context.Context, l inbox.Letter) string
+}
+
+func (s *Service) replay(w http.ResponseWriter, r *http.Request) {
+	if s.o.Queue == nil {
+		problem(w, http.StatusServiceUnavailable, "nothing can be replayed here: there is no broker")
+		return
+	}
+	s.run(w, r, "dead letters replayed", func(c Change) func(context.Context, inbox.Letter) string {
+		return func(ctx context.Context, l inbox.Letter) string { return s.replayOne(ctx, l, c.DryRun) }
+	})
+}
+
+func (s *Service) discard(w http.ResponseWriter, r *http.Request) {
+	s.run(w, r, "dead letters discarded", func(c Change) func(context.Context, inbox.Letter) string {
+		return func(ctx context.Context, l inbox.Letter) string { return s.discardOne(ctx, l, c) }
+	})
+}
+
+func (s *Service) run(w http.ResponseWriter, r *http.Request, what string, act func(c Change) func(context.Context, inbox.Letter) string) {
+	c, filter, ok := s.change(w, r)
+	if !ok {
+		return
+	}
+	// What dies from now on, perhaps of this very replay, is not meant.
+	start := s.o.Now()
+	if after := start.Add(time.Microsecond); filter.Until.IsZero() || filter.Until.After(after) {
+		filter.Until = after
+	}
+	letters, next, err := s.o.Inbox.Letters(r.Context(), filter, "", batch)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	j := &job{s: s, change: c, filter: filter, out: startNDJSON(w), start: time.Now(), act: act(c)}
+	err = j.all(r.Context(), letters, next)
+	if !c.DryRun {
+		s.o.Logger.Info(what, "total", j.totals.Total, "replayed", j.totals.Replayed, "discarded", j.totals.Discarded,
+			"skipped", j.totals.Skipped, "failed", j.totals.Failed, "err", err)
+	}
+	if err != nil {
+		j.totals.Stopped = err.Error()
+	}
+	_ = j.out.write(j.totals) // an error is the caller gone
+}
+
+// all deals with the letters page by page, and at last with a named key that
+// is no dead letter.
+func (j *job) all(ctx context.Context, letters []inbox.Letter, next inbox.Cursor) error {
+	for {
+		for _, l := range letters {
+			if j.change.Limit > 0 && j.totals.Total >= j.change.Limit {
+				return nil
+			}
+			if err := j.pace(ctx); err != nil {
+				return err
+			}
+			if err := j.line(Line{Key: fullKey(l.Event.Key), Group: l.Group, Result: j.act(ctx, l)}); err != nil {
+				return err
+			}
+		}
+		if next == "" {
+			return j.missing(ctx)
+		}
+		var err error
+		if letters, next, err = j.s.o.Inbox.Letters(ctx, j.filter, next, batch); err != nil {
+			return err
+		}
+	}
+}
+
+// line counts and writes a line, and ends the change when nothing works.
+func (j *job) line(l Line) error {
+	before := j.totals.Failed
+	j.totals.count(l.Result)
+	if j.totals.Failed == before {
+		j.inARow = 0
+	} else if j.inARow++; j.inARow >= failuresInARow {
+		return errors.Join(j.out.write(l), fmt.Errorf("%d failures in a row", j.inARow))
+	}
+	return j.out.write(l)
+}
+
+// pace waits until the next letter may be dealt with.
+func (j *job) pace(ctx context.Context) error {
+	if j.change.Rate <= 0 || j.change.DryRun {
+		return ctx.Err()
+	}
+	due := j.start.Add(time.Duration(float64(j.totals.Total) / j.change.Rate * float64(time.Second)))
+	timer := time.NewTimer(time.Until(due))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// missing explains a named key of which there was no dead letter.
+func (j *job) missing(ctx context.Context) error {
+	if j.filter.Key == nil {
+		return nil
+	}
+	found := j.totals.Total > 0
+	j.totals.Found = &found
+	if found {
+		return nil
+	}
+	records, err := j.s.o.Inbox.Event(ctx, *j.filter.Key)
+	if errors.Is(err, inbox.ErrNotFound) {
+		return nil
+	}
+	for _, r := range records {
+		if j.filter.Group != "" && r.Group != j.filter.Group {
+			continue
+		}
+		found = true
+		if r.State == inbox.Dead {
+			continue // and another filter leaves it out
+		}
+		result := NotDead
+		if r.State == inbox.Done {
+			result = AlreadyDone
+		}
+		if err := j.line(Line{Key: fullKey(r.Key), Group: r.Group, Result: result}); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// replayOne sends a letter's event on its way again and then takes it out of
+// the dead letters: a crash in between sends the same generation twice, and
+// the inbox runs it once.
+func (s *Service) replayOne(ctx context.Context, l inbox.Letter, dryRun bool) string {
+	if l.Reason == inbox.Unknown {
+		return unknownStep + l.Step // not missing: a person must say what became of it
+	}
+	if dryRun {
+		return WouldReplay
+	}
+	group, d := l.Group, wire.Delivery{Event: l.Event, Generation: l.Generation + 1, Run: l.Run}
+	if group == queue.Unrouted {
+		group, d = "", wire.Delivery{Event: l.Event} // to all that match it, as if for the first time
+		d.Parked = ""                                // a person has looked at it
+	}
+	if err := s.o.Queue.Send(ctx, group, d); err != nil {
+		return failed + err.Error()
+	}
+	ok, err := s.o.Inbox.MarkReplayed(ctx, l.Group, l.Event.Key, l.Generation+1)
+	switch {
+	case err != nil:
+		return failed + "sent, but not recorded: " + err.Error()
+	case ok || l.Group == queue.Unrouted:
+		return Replayed
+	}
+	return s.became(ctx, l)
+}
+
+// became says what happened to a letter that another hand had first: its
+// delivery may have come before the record, which is well.
+func (s *Service) became(ctx context.Context, l inbox.Letter) string {
+	records, err := s.o.Inbox.Event(ctx, l.Event.Key)
+	if err != nil && !errors.Is(err, inbox.ErrNotFound) {
+		return failed + err.Error()
+	}
+	for _, r := range records {
+		if r.Group == l.Group && r.Generation > l.Generation {
+			return Replayed
+		}
+	}
+	return NotDead
+}
+
+func (s *Service) discardOne(ctx context.Context, l inbox.Letter, c Change) string {
+	if c.DryRun {
+		return WouldDrop
+	}
+	ok, err := s.o.Inbox.Discard(ctx, l.Group, l.Event.Key, c.Comment)
+	switch {
+	case err != nil:
+		return failed + err.Error()
+	case ok:
+		return Discarded
+	}
+	return NotDead
+}
