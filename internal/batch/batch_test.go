@@ -98,7 +98,7 @@ func TestBytesEndABatch(t *testing.T) {
 		var sizes []int
 		b := batch.New(batch.Options{MaxBytes: 100}, func(_ context.Context, items []block) ([]int, error) {
 			sizes = append(sizes, len(items))
-			time.Sleep(time.Second)
+			<-time.After(time.Second)
 			return make([]int, len(items)), nil
 		})
 		defer b.Close()

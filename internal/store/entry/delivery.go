@@ -13,6 +13,7 @@ const (
 	flagRerouted = 1 << iota
 	flagDeadCopy
 	flagDue
+	flagUnmatched
 )
 
 // MarshalDelivery encodes an event together with the facts that travel beside it.
@@ -29,14 +30,19 @@ func MarshalDelivery(d wire.Delivery) []byte {
 	if !d.Due.IsZero() {
 		flags |= flagDue
 	}
+	if !d.UnmatchedSince.IsZero() {
+		flags |= flagUnmatched
+	}
 	b = append(b, flags)
 	b = binary.AppendVarint(b, int64(d.Attempt))
 	b = binary.AppendVarint(b, int64(d.Generation))
 	b = binary.AppendVarint(b, int64(d.Run))
 	b = appendString(b, d.Reason)
 	if !d.Due.IsZero() {
-		b = binary.AppendVarint(b, d.Due.Unix())
-		b = binary.AppendUvarint(b, uint64(d.Due.Nanosecond()))
+		b = appendTime(b, d.Due)
+	}
+	if !d.UnmatchedSince.IsZero() {
+		b = appendTime(b, d.UnmatchedSince)
 	}
 	return appendEvent(b, d.Event)
 }
@@ -56,6 +62,9 @@ func UnmarshalDelivery(data []byte) (wire.Delivery, error) {
 	}
 	if flags&flagDue != 0 {
 		d.Due = r.time()
+	}
+	if flags&flagUnmatched != 0 {
+		d.UnmatchedSince = r.time()
 	}
 	d.Event = r.event()
 	return d, r.end()

@@ -52,7 +52,8 @@ func TestEventRoundTrip(t *testing.T) {
 func TestDeliveryRoundTrip(t *testing.T) {
 	for _, d := range []wire.Delivery{
 		{Event: full},
-		{Event: full, Attempt: 3, Generation: 2, Run: 1, Rerouted: true, DeadCopy: true, Reason: "failed", Due: full.ReceivedAt.Add(time.Hour)},
+		{Event: full, UnmatchedSince: full.ReceivedAt},
+		{Event: full, Attempt: 3, Generation: 2, Run: 1, Rerouted: true, DeadCopy: true, Reason: "failed", Due: full.ReceivedAt.Add(time.Hour), UnmatchedSince: full.ReceivedAt},
 	} {
 		got, err := entry.UnmarshalDelivery(entry.MarshalDelivery(d))
 		if err != nil {

@@ -61,8 +61,7 @@ func appendEvent(b []byte, e hookonce.Event) []byte {
 	b = appendString(b, e.Key.ID)
 	b = appendString(b, e.Type)
 	b = appendString(b, e.ContentType)
-	b = binary.AppendVarint(b, e.ReceivedAt.Unix())
-	b = binary.AppendUvarint(b, uint64(e.ReceivedAt.Nanosecond()))
+	b = appendTime(b, e.ReceivedAt)
 	b = appendString(b, e.Unmatched)
 	b = appendString(b, e.Parked)
 	b = appendString(b, e.TraceParent)
@@ -73,6 +72,11 @@ func appendEvent(b []byte, e hookonce.Event) []byte {
 		b = appendString(b, e.Header[k])
 	}
 	return appendString(b, e.Body)
+}
+
+func appendTime(b []byte, t time.Time) []byte {
+	b = binary.AppendVarint(b, t.Unix())
+	return binary.AppendUvarint(b, uint64(t.Nanosecond()))
 }
 
 func appendString[T string | []byte](b []byte, s T) []byte {

@@ -47,7 +47,7 @@ func claimForEver(path string) error {
 					return
 				}
 				out.Lock()
-				fmt.Println(id)
+				fmt.Fprintln(os.Stdout, id)
 				out.Unlock()
 			}
 		})

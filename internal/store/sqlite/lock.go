@@ -79,7 +79,7 @@ func acquire(f *os.File) error {
 		if !errors.Is(err, errHeld) || i == tries {
 			return err
 		}
-		time.Sleep(10 * time.Millisecond)
+		<-time.After(10 * time.Millisecond)
 	}
 }
 

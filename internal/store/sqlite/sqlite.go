@@ -26,6 +26,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hookonce/hookonce"
@@ -75,6 +76,10 @@ type Store struct {
 	reads   *sql.DB
 	stmts   map[string]*sql.Stmt // prepared on db
 	writer  *batch.Batcher[*op, []error]
+
+	// tags number the deliveries of all subscriptions, so that none can settle
+	// what another was handed.
+	tags atomic.Uint64
 
 	mu     sync.Mutex
 	groups map[string]*group

@@ -26,7 +26,6 @@ type subscription struct {
 
 	mu     sync.Mutex
 	open   map[uint64]int64 // unsettled: row id by tag
-	tag    uint64
 	closed bool
 	err    error
 }
@@ -170,14 +169,13 @@ func (q *subscription) deliver(ctx context.Context, ids []int64, now int64) erro
 			q.s.untake(q.group, id)
 			continue
 		}
-		q.tag++
-		r := queue.Received{At: at, Tag: q.tag}
+		r := queue.Received{At: at, Tag: q.s.tags.Add(1)}
 		if r.Delivery, err = entry.UnmarshalDelivery(payload); err != nil {
 			r.Invalid = err
 			r.Delivery = wire.Delivery{}
 			r.Body = payload
 		}
-		q.open[q.tag] = id
+		q.open[r.Tag] = id
 		q.c <- r // has room
 	}
 	return nil
