@@ -151,7 +151,7 @@ func (j *job) missing(ctx context.Context) error {
 			continue // and another filter leaves it out
 		}
 		result := NotDead
-		if r.State == inbox.Done {
+		if r.State == inbox.Done && r.Group != queue.Unrouted { // there it means: sent on
 			result = AlreadyDone
 		}
 		if err := j.line(Line{Key: fullKey(r.Key), Group: r.Group, Result: result}); err != nil {

@@ -3,7 +3,9 @@ package inbox
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"database/sql"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -44,6 +46,7 @@ func (b *Inbox) Bury(ctx context.Context, l Lease, letter Letter) error {
 // from there is dead again, and of a higher generation, so that whoever sent
 // it on cannot take this new letter for the one it knew.
 func (b *Inbox) Park(ctx context.Context, letter Letter) (bool, error) {
+	letter.Event.Key = parkedKey(letter.Event)
 	parked := false
 	err := b.tx(ctx, "park", func(tx *sql.Tx) error {
 		parked = false
@@ -67,6 +70,19 @@ func (b *Inbox) Park(ctx context.Context, letter Letter) (bool, error) {
 		return b.putLetter(ctx, tx, letter)
 	})
 	return parked, err
+}
+
+// parkedKey is the event's key, or "!" and the hash of its body.
+func parkedKey(e hookonce.Event) hookonce.Key {
+	k := e.Key
+	if k.Source == "" {
+		k.Source = "-"
+	}
+	if k.ID == "" {
+		sum := sha256.Sum256(e.Body)
+		k.ID = "!" + hex.EncodeToString(sum[:])
+	}
+	return k
 }
 
 // insertDead records an event that has no record as dead.

@@ -13,8 +13,9 @@ import (
 const recordColumns = `digest, grp, key, type, type_raw, state, received_at, attempts, generation, last_error, updated_at`
 
 // Events lists records, those received last in front, at most n at a time: one
-// for each group of an event. Go on with the cursor until it is empty. Since
-// and Until mean the time of receipt. Events of group "-" that were sent on
+// for each group of an event. Go on with the cursor until it is empty, which it
+// may be beside the last records. Since (inclusive) and Until (exclusive) mean
+// the time of receipt. Events of group "-" that were sent on
 // are left out.
 func (b *Inbox) Events(ctx context.Context, f Filter, after Cursor, n int) ([]Record, Cursor, error) {
 	wants, err := typeMatcher(f.Type)

@@ -10,11 +10,10 @@ import (
 	"testing"
 	"time"
 
-	_ "modernc.org/sqlite"
-
 	"github.com/hookonce/hookonce"
 	"github.com/hookonce/hookonce/internal/inbox"
 	"github.com/hookonce/hookonce/internal/store/postgres"
+	"github.com/hookonce/hookonce/internal/store/sqlite"
 	"github.com/hookonce/hookonce/internal/testenv"
 	"github.com/hookonce/hookonce/internal/wire"
 )
@@ -58,8 +57,10 @@ type env struct {
 // each runs a test on both databases.
 func each(t *testing.T, fn func(e *env)) {
 	t.Helper()
+	t.Parallel() // they wait for disks more than they compute
 	for _, d := range []inbox.Dialect{inbox.SQLite, inbox.Postgres} {
 		t.Run(d.String(), func(t *testing.T) {
+			t.Parallel()
 			e := &env{T: t, clock: &clock{t: time.Date(2026, 3, 1, 12, 0, 0, 123456789, time.UTC)}, dialect: d, db: open(t, d)}
 			e.Inbox = inbox.New(e.db, d, inbox.Options{Lease: lease, TTL: ttl, Now: e.clock.Now})
 			e.must(e.Migrate(t.Context()))
@@ -73,8 +74,7 @@ func open(t *testing.T, d inbox.Dialect) *sql.DB {
 	var db *sql.DB
 	var err error
 	if d.String() == "sqlite" {
-		db, err = sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "inbox.db")+
-			"?_txlock=immediate&_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)")
+		db, err = sqlite.OpenDB(t.Context(), filepath.Join(t.TempDir(), "inbox.db"))
 	} else {
 		db, err = postgres.Open(t.Context(), testenv.Postgres(t), postgres.Options{MaxConns: 16})
 	}

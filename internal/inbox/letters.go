@@ -13,7 +13,9 @@ const letterColumns = `digest, grp, key, type, type_raw, content_type, body, hea
 	received_at, reason, step, error, attempts, generation, run, dead_at`
 
 // Letters lists dead letters, those that died first in front, at most n at a
-// time. Go on with the cursor until it is empty. State is not a filter here.
+// time. Go on with the cursor until it is empty, which it may be beside the
+// last letters. Since (inclusive) and Until (exclusive) mean the time of death;
+// State is not a filter here.
 func (b *Inbox) Letters(ctx context.Context, f Filter, after Cursor, n int) ([]Letter, Cursor, error) {
 	wants, err := typeMatcher(f.Type)
 	if err != nil {

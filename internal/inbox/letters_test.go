@@ -122,7 +122,7 @@ func TestDeadGroupsCountWhatDiedAlike(t *testing.T) {
 	each(t, func(e *env) {
 		first := e.clock.Now().Truncate(time.Microsecond)
 		for i, text := range []string{
-			`dial tcp 10.0.0.7:5432: timeout after 30s`, `dial tcp 10.0.0.9:5432: timeout after 31s`, `constraint "a_1" (SQLSTATE 23505)`,
+			`can't dial 'db-a' 10.0.0.7:5432: timeout after 30s`, `can't dial 'db-b' 10.0.0.9:5432: timeout after 31s`, `constraint "a_1" (SQLSTATE 23505)`,
 		} {
 			d := e.event(fmt.Sprint(i))
 			e.must(e.Bury(e.Context(), e.run(d), inbox.Letter{Event: d.Event, Reason: inbox.Failed, Error: text}))
@@ -132,7 +132,7 @@ func TestDeadGroupsCountWhatDiedAlike(t *testing.T) {
 		e.must(err)
 		want := []inbox.DeadGroup{
 			{
-				Group: "g", Type: "order.paid", Reason: inbox.Failed, Error: "dial tcp ?.?.?.?:?: timeout after ?s", Count: 2,
+				Group: "g", Type: "order.paid", Reason: inbox.Failed, Error: "can't dial '?' ?.?.?.?:?: timeout after ?s", Count: 2,
 				First: first, Last: first.Add(time.Second),
 			},
 			{
@@ -193,6 +193,19 @@ func TestParkMakesADeadLetterOfAnythingNotDone(t *testing.T) {
 		park(done, false)
 		if r := e.record(done); r.State != inbox.Done {
 			e.Errorf("record %+v", r)
+		}
+	})
+}
+
+func TestParkTellsMessagesWithoutKeyApart(t *testing.T) {
+	each(t, func(e *env) {
+		for _, body := range []string{"one", "two", "one"} {
+			_, err := e.Park(e.Context(), inbox.Letter{Event: hookonce.Event{Body: []byte(body)}, Group: "g", Reason: inbox.Invalid})
+			e.must(err)
+		}
+		got := readLetters(e, inbox.Filter{Source: "-"}, 10)
+		if len(got) != 2 || got[0].Event.Key.ID[0] != '!' {
+			e.Errorf("letters %+v", got)
 		}
 	})
 }

@@ -10,13 +10,12 @@ import (
 )
 
 const (
-	maxError      = 4 << 10  // bytes kept of an error
-	maxNoteDetail = 300      // bytes of an error in the timeline
-	maxNotes      = 32 << 10 // characters of a timeline; later notes are left out
+	maxError      = 4 << 10 // bytes kept of an error
+	maxNoteDetail = 300     // bytes of an error in the timeline
 )
 
 // addNote is the assignment that appends to a timeline; %s is the place of a
-// text made by note.
+// text made by note. A timeline of 32 KiB grows no further.
 const addNote = `notes = CASE WHEN length(notes) < 32768 THEN notes || CAST(%s AS text) ELSE notes END`
 
 // note is one line of a timeline; nothing without what.
@@ -70,7 +69,7 @@ func errorText(s string) string { return cut(clean(s), maxError) }
 // UUIDs, hexadecimal ids of 8 digits and more, and numbers. A SQLSTATE is
 // found too, to be left alone.
 var varying = regexp.MustCompile(`SQLSTATE [0-9A-Z]{5}` +
-	`|"[^"]*"` + "|`[^`]*`" + `|'[^']*'` +
+	`|"[^"]*"` + "|`[^`]*`" + `|\B'[^']*'` + // an apostrophe within a word quotes nothing
 	`|(?i:\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b)` +
 	`|(?i:\b(?:0x)?[0-9a-f]*[0-9][0-9a-f]*\b)` +
 	`|[0-9]+`)
