@@ -1,6 +1,7 @@
 package queuetest
 
 import (
+	"bytes"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -12,6 +13,10 @@ import (
 
 func (s *suite) wantDelivery(got queue.Received, want wire.Delivery) {
 	s.Helper()
+	if !bytes.Equal(got.Body, want.Body) {
+		s.Errorf("the body of %d bytes is not the one sent, of %d bytes", len(got.Body), len(want.Body))
+	}
+	got.Body, want.Body = nil, nil
 	if diff := cmp.Diff(want, got.Delivery, cmpopts.EquateEmpty(), cmpopts.EquateApproxTime(time.Millisecond)); diff != "" {
 		s.Errorf("delivered (+) is not what was sent (-):\n%s", diff)
 	}
