@@ -37,7 +37,7 @@ func run(args []string) (code int, err error) {
 		args = args[1:]
 	}
 	if len(args) == 0 {
-		return 2, errors.New("say what to run: harness go test ./...")
+		return 2, errors.New("say what to run, such as `harness go test ./...` does")
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()

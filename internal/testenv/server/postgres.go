@@ -69,9 +69,7 @@ func initPostgres(ctx context.Context, program, dir string, cred *credential) er
 	initdb := exec.CommandContext(ctx, filepath.Join(filepath.Dir(program), "initdb"),
 		"-D", filepath.Join(dir, "data"), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync")
 	initdb.Dir = dir
-	if cred != nil {
-		initdb.SysProcAttr = &syscall.SysProcAttr{Credential: attributes(cred).Credential}
-	}
+	initdb.SysProcAttr = asUser(cred)
 	if out, err := initdb.CombinedOutput(); err != nil {
 		return fmt.Errorf("initdb: %w: %s", err, out)
 	}

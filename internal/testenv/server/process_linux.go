@@ -14,11 +14,17 @@ const localSupported = true
 // attributes makes the child die with this process, as another user if cred is
 // not nil.
 func attributes(cred *credential) *syscall.SysProcAttr {
-	attr := &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	if cred != nil {
-		attr.Credential = &syscall.Credential{Uid: cred.uid, Gid: cred.gid}
-	}
+	attr := asUser(cred)
+	attr.Setpgid, attr.Pdeathsig = true, syscall.SIGKILL
 	return attr
+}
+
+// asUser runs a command that is waited for as another user.
+func asUser(cred *credential) *syscall.SysProcAttr {
+	if cred == nil {
+		return &syscall.SysProcAttr{}
+	}
+	return &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: cred.uid, Gid: cred.gid}}
 }
 
 // killGroup ends all processes that the child started.

@@ -13,6 +13,8 @@ const localSupported = false
 
 func attributes(*credential) *syscall.SysProcAttr { return nil }
 
+func asUser(*credential) *syscall.SysProcAttr { return nil }
+
 func killGroup(int) {}
 
 func terminateGroup(p *process) { _ = p.cmd.Process.Signal(os.Interrupt) }
