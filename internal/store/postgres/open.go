@@ -1,8 +1,29 @@
-// Package postgres speaks to Postgres. So far it opens databases:
+// Package postgres speaks to Postgres.
 //
 //	db, err := postgres.Open(ctx, dsn, postgres.Options{})
 //
-// gives a *sql.DB over pgx whose connections come and go as they are needed.
+// gives a *sql.DB over pgx for the consumers' inbox and their effects, whose
+// connections come and go as they are needed.
+//
+//	store, err := postgres.OpenStore(ctx, postgres.StoreOptions{DSN: dsn})
+//
+// gives the claim store, see [Store].
+//
+// # PgBouncer
+//
+// Nothing here keeps state in a session, so transaction pooling works. Tell
+// pgx not to keep prepared statements either, in the DSN:
+//
+//	postgres://user@pgbouncer:6432/db?default_query_exec_mode=exec
+//
+// (cache_describe does as well). This also leaves out the setting
+// plan_cache_mode, which PgBouncer refuses at connect.
+//
+// # Several hosts
+//
+// A DSN may name several hosts and choose among them:
+//
+//	postgres://user@pg1,pg2:5432/db?target_session_attrs=read-write
 package postgres
 
 import (
@@ -28,7 +49,7 @@ type Options struct {
 	AppName string
 }
 
-// Defaults of Options.
+// Defaults of Options and [StoreOptions].
 const (
 	DefaultMaxConns    = 10
 	DefaultMaxIdleTime = 5 * time.Minute
@@ -60,22 +81,31 @@ func Open(ctx context.Context, dsn string, o Options) (*sql.DB, error) {
 		return nil, ErrDSN
 	}
 	o.fill()
-	set := func(param, value string) {
-		if _, ok := cfg.RuntimeParams[param]; !ok {
-			cfg.RuntimeParams[param] = value
-		}
-	}
-	set("application_name", o.AppName)
-	set("plan_cache_mode", "force_custom_plan")
-	if cfg.ConnectTimeout == 0 {
-		cfg.ConnectTimeout = connectTimeout
-	}
+	settings(cfg, o.AppName)
 	db := stdlib.OpenDB(*cfg)
 	db.SetMaxOpenConns(o.MaxConns)
 	db.SetMaxIdleConns(o.MaxConns) // database/sql keeps 2 and would dial again under load
 	db.SetConnMaxIdleTime(o.MaxIdleTime)
 	db.SetConnMaxLifetime(o.MaxLifetime)
 	return db, nil
+}
+
+// settings completes what a connection asks for; the DSN has the last word.
+func settings(cfg *pgx.ConnConfig, app string) {
+	set := func(param, value string) {
+		if _, ok := cfg.RuntimeParams[param]; !ok {
+			cfg.RuntimeParams[param] = value
+		}
+	}
+	set("application_name", app)
+	// Only a named prepared statement can get a plan that is used again, and a
+	// pooler that has none of those refuses the setting.
+	if cfg.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement {
+		set("plan_cache_mode", "force_custom_plan")
+	}
+	if cfg.ConnectTimeout == 0 {
+		cfg.ConnectTimeout = connectTimeout
+	}
 }
 
 func (o *Options) fill() {
