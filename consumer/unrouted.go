@@ -158,6 +158,9 @@ func (u *unrouted) sweep(ctx context.Context) error {
 				return err
 			}
 		}
+		if next == "" {
+			return nil
+		}
 		after = next
 	}
 }

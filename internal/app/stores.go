@@ -1,0 +1,151 @@
+package app
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/hookonce/hookonce/consumer"
+	"github.com/hookonce/hookonce/internal/config"
+	"github.com/hookonce/hookonce/internal/inbox"
+	"github.com/hookonce/hookonce/internal/rabbit"
+	"github.com/hookonce/hookonce/internal/store/postgres"
+	"github.com/hookonce/hookonce/internal/store/redis"
+	"github.com/hookonce/hookonce/internal/store/sqlite"
+	"github.com/hookonce/hookonce/publisher"
+	"github.com/hookonce/hookonce/receiver"
+)
+
+// claimStore is what a receiver's store has to offer.
+type claimStore interface {
+	receiver.Store
+	publisher.Outbox
+	publisher.Measurer
+	Ping(ctx context.Context) error
+	Warnings(ctx context.Context) []string
+}
+
+// openRedis connects to the Redis store and waits for it.
+func (p *process) openRedis(ctx context.Context) (claimStore, error) {
+	c := p.cfg.Store
+	var store *redis.Store
+	err := p.await(ctx, "store", func(ctx context.Context) (err error) {
+		store, err = redis.Open(ctx, redis.Options{
+			URL: c.Redis.Reveal(), Lease: c.Lease,
+			MaxEvents: c.MaxOutbox, MaxBytes: int64(c.MaxOutboxBytes),
+			Logger: p.log, Metrics: p.metrics,
+		})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	p.onClose(store.Close)
+	return store, nil
+}
+
+// openSQLite opens the embedded store. With groups it delivers to them itself;
+// with nil it has an outbox for a publisher. admin is told to whoever finds the
+// file taken.
+func (p *process) openSQLite(ctx context.Context, groups []consumer.Group, admin string) (*sqlite.Store, error) {
+	o := sqlite.Options{
+		Path: storePath(p.cfg), Admin: admin,
+		MaxEvents: p.cfg.Store.MaxOutbox, MaxBytes: int64(p.cfg.Store.MaxOutboxBytes),
+		Logger: p.log, Metrics: p.metrics,
+	}
+	if groups != nil {
+		o.Route = router(groups)
+	}
+	store, err := sqlite.Open(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	p.onClose(store.Close)
+	return store, nil
+}
+
+// storePath is the file of the embedded store.
+func storePath(cfg *config.Config) string { return filepath.Join(cfg.DataDir, "hookonce.db") }
+
+// openInbox opens the consumers' database, waits for it and checks its schema.
+// With lock, a SQLite file becomes this process's until it ends.
+func (p *process) openInbox(ctx context.Context, lock bool, admin string) (*inbox.Inbox, error) {
+	c := p.cfg.Inbox
+	db, dialect, err := p.inboxDB(ctx, lock, admin)
+	if err != nil {
+		return nil, err
+	}
+	p.onClose(db.Close)
+	in := inbox.New(db, dialect, inbox.Options{Schema: c.Schema, Lease: c.Lease, TTL: c.TTL})
+	if err := p.await(ctx, "inbox", db.PingContext); err != nil {
+		return nil, err
+	}
+	if err := in.CheckSchema(ctx); err != nil {
+		return nil, err
+	}
+	return in, p.firstRunTable(ctx, db)
+}
+
+func (p *process) inboxDB(ctx context.Context, lock bool, admin string) (*sql.DB, inbox.Dialect, error) {
+	c := p.cfg.Inbox
+	if c.Kind == config.Postgres {
+		db, err := postgres.Open(ctx, c.Postgres.Reveal(), postgres.Options{MaxConns: p.inboxConns()})
+		return db, inbox.Postgres, err
+	}
+	db, err := sqlite.OpenDB(ctx, c.SQLite)
+	if err != nil {
+		return nil, inbox.SQLite, err
+	}
+	if lock {
+		l, err := sqlite.Lock(c.SQLite, admin)
+		if err != nil {
+			return nil, inbox.SQLite, errors.Join(err, db.Close())
+		}
+		p.onClose(l.Unlock)
+	}
+	return db, inbox.SQLite, nil
+}
+
+// inboxConns is one connection for each event that can run, within reason, and
+// a few for leases, upkeep and the admin API.
+func (p *process) inboxConns() int {
+	n := 4
+	for _, g := range p.cfg.Consumers {
+		n += g.Concurrency
+	}
+	return min(n, 64)
+}
+
+// firstRunTable makes the demo's table; every other table is the user's own.
+func (p *process) firstRunTable(ctx context.Context, db *sql.DB) error {
+	if !p.cfg.FirstRun {
+		return nil
+	}
+	_, err := db.ExecContext(ctx, "create table if not exists tickets (order_id text, email text, key text, at timestamp)")
+	if err != nil {
+		return fmt.Errorf("the demo's table in %s: %w", p.cfg.Inbox.SQLite, err)
+	}
+	return nil
+}
+
+// rabbitConfig is how this process speaks to RabbitMQ.
+func (p *process) rabbitConfig(name string) rabbit.Config {
+	urls := make([]string, len(p.cfg.Broker.URL))
+	for i, u := range p.cfg.Broker.URL {
+		urls[i] = u.Reveal()
+	}
+	c := rabbit.Config{
+		URLs: urls, Name: name, Topology: rabbit.Mode(p.cfg.Broker.Topology),
+		Logger: p.log, Metrics: p.metrics,
+	}
+	for _, name := range sortedKeys(p.cfg.Consumers) {
+		c.Groups = append(c.Groups, rabbit.GroupTopology{Name: name, Bindings: p.cfg.Consumers[name].Match})
+	}
+	return c
+}
+
+// pingTimeout bounds a health check.
+const pingTimeout = 2 * time.Second
