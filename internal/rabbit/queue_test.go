@@ -259,8 +259,16 @@ func TestSubscribeWaitsForTheConnection(t *testing.T) {
 
 func TestUnbind(t *testing.T) {
 	url := testenv.RabbitMQ(t)
-	q, _ := startQueue(t, shop(url))
+	cfg := shop(url)
+	cfg.Groups[0].Bindings = nil // the configuration has lost the pattern
+	q, _ := startQueue(t, cfg)
 	ctx := testContext(t)
+	if _, err := q.Depths(ctx, nil); err != nil { // connected and declared
+		t.Fatal(err)
+	}
+	if err := operator(t, url).QueueBind("hookonce.shop", "shop.order.#", rabbit.Exchange, false, nil); err != nil {
+		t.Fatal(err)
+	}
 	if err := q.Unbind(ctx, "shop", "shop.order.#", "never.bound"); err != nil {
 		t.Fatal(err)
 	}
