@@ -33,6 +33,10 @@ type Claim struct {
 	// keys made of the body's hash: the hash is claimed for a short window, and
 	// the event's own key tells its window's first copy from the next one's.
 	Lookup *Key
+	// Previous are the keys that older recipes of the source give this delivery.
+	// They are looked up and claimed together with the key: the claim is New
+	// only if none of them is taken.
+	Previous []Key
 	// Token is this try's owner token. Repeat a claim whose answer was lost
 	// with the same token: it is then New, never Duplicate.
 	Token Token

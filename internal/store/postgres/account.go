@@ -250,8 +250,16 @@ const (
 	keepEvery    = 500 * time.Millisecond
 )
 
-// nudge lets the keeper save the counts and renew the lease soon.
+// nudge lets the keeper save the counts and renew the lease soon, when there is
+// a reason to: duplicates alone write nothing.
 func (s *Store) nudge() {
+	b := &s.books
+	b.mu.Lock()
+	due := b.unsaved != size{} || time.Since(b.leased) > s.o.Lease/4
+	b.mu.Unlock()
+	if !due {
+		return
+	}
 	select {
 	case s.nudges <- struct{}{}:
 	default:
