@@ -63,8 +63,10 @@ func (g *group) handle(ctx context.Context, sub queue.Subscription, r queue.Rece
 	case inbox.Wait:
 		g.later(ctx, sub, r, v.Until)
 	case inbox.Expire:
-		g.c.park(ctx, sub, r, inbox.Letter{Group: g.Name, Event: r.Event, Reason: inbox.Expired, Generation: r.Generation,
-			Error: "received longer ago than the inbox remembers, and no record of it is left"})
+		g.c.park(ctx, sub, r, inbox.Letter{
+			Group: g.Name, Event: r.Event, Reason: inbox.Expired, Generation: r.Generation,
+			Error: "received longer ago than the inbox remembers, and no record of it is left",
+		})
 	case inbox.Crash:
 		g.bury(ctx, sub, r, v.Lease, inbox.Crashed, "", fmt.Sprintf("its process died %d times while it ran", v.Crashes))
 	case inbox.Run:

@@ -53,8 +53,10 @@ func (g *group) unmatched(ctx context.Context, sub queue.Subscription, r queue.R
 		d.Due = now.Add(unmatchedPause)
 		g.settled(sub.Retry(ctx, r, d), r, "delay")
 	default:
-		g.c.park(ctx, sub, r, inbox.Letter{Group: g.Name, Event: r.Event, Reason: inbox.Unrouted, Generation: r.Generation,
-			Error: fmt.Sprintf("no pattern of the group matches %s", r.Topic())})
+		g.c.park(ctx, sub, r, inbox.Letter{
+			Group: g.Name, Event: r.Event, Reason: inbox.Unrouted, Generation: r.Generation,
+			Error: fmt.Sprintf("no pattern of the group matches %s", r.Topic()),
+		})
 	}
 }
 

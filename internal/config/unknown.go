@@ -68,12 +68,12 @@ func distance(a, b string) int {
 	if len(a) > 100 {
 		return len(a)
 	}
-	two, one, row := []int(nil), make([]int, len(b)+1), make([]int, len(b)+1)
+	two, one := []int(nil), make([]int, len(b)+1)
 	for j := range one {
 		one[j] = j
 	}
 	for i := 1; i <= len(a); i++ {
-		row = make([]int, len(b)+1)
+		row := make([]int, len(b)+1)
 		row[0] = i
 		for j := 1; j <= len(b); j++ {
 			cost := 1

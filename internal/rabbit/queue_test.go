@@ -112,8 +112,11 @@ func TestRetryUsesTheLargestBucketThatFits(t *testing.T) {
 		wait   time.Duration
 		bucket string
 	}{
-		{9 * time.Second, "5s"}, {31 * time.Second, "30s"}, {5 * time.Minute, "2m"},
-		{time.Hour + time.Minute, "1h"}, {100 * time.Hour, "6h"},
+		{9 * time.Second, "5s"},
+		{31 * time.Second, "30s"},
+		{5 * time.Minute, "2m"},
+		{time.Hour + time.Minute, "1h"},
+		{100 * time.Hour, "6h"},
 	} {
 		d := wire.Delivery{}
 		d.Key.Source, d.Key.ID = "shop", fmt.Sprint(i)

@@ -50,7 +50,7 @@ func macs(secrets []string) ([]*mac, error) {
 		list = append(list, newMAC([]byte(secret)))
 	}
 	if len(list) == 0 {
-		return nil, fmt.Errorf("%w: no secret; set secrets:", ErrConfig)
+		return nil, fmt.Errorf("%w: no secret; list one under secrets", ErrConfig)
 	}
 	return list, nil
 }
