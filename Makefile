@@ -3,6 +3,8 @@
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 PKG     ?= ./...
 TOOLS   := .tools
+# The revision goes into the programs where git can tell it.
+STAMP   := $(if $(shell git rev-parse HEAD 2>/dev/null),auto,false)
 
 GOFUMPT     := $(TOOLS)/gofumpt-v0.12.0
 STATICCHECK := $(TOOLS)/staticcheck-v0.8.2
@@ -14,7 +16,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## static programs in bin/: hookonce, receiver, consumer
-	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "-s -w -X github.com/hookonce/hookonce/internal/app.version=$(VERSION)" \
+	CGO_ENABLED=0 go build -trimpath -buildvcs=$(STAMP) -ldflags "-s -w -X github.com/hookonce/hookonce/internal/app.version=$(VERSION)" \
 		-o bin/ ./cmd/hookonce ./cmd/receiver ./cmd/consumer
 
 deps: ## install what the tests need and this machine lacks (apt, as root)

@@ -37,7 +37,7 @@ func execPostgres(server, statement string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", statement, err)
 	}
-	defer conn.Close(ctx) //nolint:errcheck // the statement's own error counts
+	defer conn.Close(ctx)
 	if _, err := conn.Exec(ctx, statement); err != nil {
 		return fmt.Errorf("%s: %w", statement, err)
 	}

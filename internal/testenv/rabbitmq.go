@@ -56,7 +56,7 @@ func callAPI(api, method, path, body string) error {
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", method, path, err)
 	}
-	defer res.Body.Close() //nolint:errcheck // read only
+	defer res.Body.Close()
 	if res.StatusCode >= http.StatusMultipleChoices {
 		text, _ := io.ReadAll(io.LimitReader(res.Body, 500))
 		return fmt.Errorf("%s %s: %s: %s", method, path, res.Status, text)

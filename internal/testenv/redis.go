@@ -43,13 +43,13 @@ func leaseKey(db int) string { return fmt.Sprintf("hookonce-testenv:database:%d"
 
 func tryLease(ctx context.Context, opts redis.Options, db int) (bool, error) {
 	desk := redis.NewClient(at(opts, 0))
-	defer desk.Close() //nolint:errcheck // nothing is buffered
+	defer desk.Close()
 	got, err := desk.SetNX(ctx, leaseKey(db), "lent", 15*time.Minute).Result()
 	if err != nil || !got {
 		return false, err
 	}
 	room := redis.NewClient(at(opts, db))
-	defer room.Close() //nolint:errcheck // nothing is buffered
+	defer room.Close()
 	size, err := room.DBSize(ctx).Result()
 	if err == nil && size == 0 {
 		return true, nil
@@ -64,12 +64,12 @@ func returnDatabase(t testing.TB, opts redis.Options, db int) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	room := redis.NewClient(at(opts, db))
-	defer room.Close() //nolint:errcheck // nothing is buffered
+	defer room.Close()
 	if err := room.FlushDB(ctx).Err(); err != nil {
 		t.Errorf("flush the lent Redis database: %v", err)
 	}
 	desk := redis.NewClient(at(opts, 0))
-	defer desk.Close() //nolint:errcheck // nothing is buffered
+	defer desk.Close()
 	if err := desk.Del(ctx, leaseKey(db)).Err(); err != nil {
 		t.Errorf("give back the lent Redis database: %v", err)
 	}

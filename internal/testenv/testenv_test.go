@@ -81,7 +81,7 @@ func TestPostgresComesBackWithItsDataAfterKill(t *testing.T) {
 func TestRabbitMQComesBackAfterKill(t *testing.T) {
 	s := testenv.StartRabbitMQ(t)
 	s.Kill()
-	if res, err := http.Get(s.API + "/api/vhosts"); err == nil { //nolint:noctx // refused at once
+	if res, err := http.Get(s.API + "/api/vhosts"); err == nil {
 		_ = res.Body.Close()
 		t.Fatal("it still answers after Kill")
 	}
@@ -95,7 +95,7 @@ func query(t *testing.T, dsn, statement string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close(ctx) //nolint:errcheck // the statement's own error counts
+	defer conn.Close(ctx)
 	if _, err := conn.Exec(ctx, statement); err != nil {
 		t.Fatal(err)
 	}

@@ -156,7 +156,7 @@ func say(t *testing.T, raw, command, want string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close() //nolint:errcheck // read only
+	defer conn.Close()
 	if _, err := conn.Write([]byte(command + "\r\n")); err != nil {
 		t.Fatal(err)
 	}

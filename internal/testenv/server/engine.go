@@ -150,7 +150,7 @@ func pull(ctx context.Context, c client.APIClient, image string) error {
 	if err != nil {
 		return err
 	}
-	defer answer.Close() //nolint:errcheck // read to its end by Wait
+	defer answer.Close()
 	silence.Stop()
 	return answer.Wait(ctx)
 }

@@ -69,7 +69,7 @@ func (r *Running) Output(ctx context.Context) string {
 	if err != nil {
 		return err.Error()
 	}
-	defer logs.Close() //nolint:errcheck // read only
+	defer logs.Close()
 	text, err := io.ReadAll(logs)
 	if err != nil {
 		return err.Error()

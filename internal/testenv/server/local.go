@@ -64,7 +64,7 @@ func (l *local) start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("open its log: %w", err)
 	}
-	defer logFile.Close() //nolint:errcheck // the child has its own handle
+	defer logFile.Close()
 	cmd := l.command()
 	cmd.Stdout, cmd.Stderr = logFile, logFile
 	cmd.Dir = l.dir

@@ -135,7 +135,7 @@ func rabbitAnswers(ctx context.Context, address, api string) error {
 	if err != nil {
 		return err
 	}
-	defer conn.Close() //nolint:errcheck // read only
+	defer conn.Close()
 	if _, err := conn.Write([]byte("AMQP\x00\x00\x09\x01")); err != nil {
 		return err
 	}

@@ -49,7 +49,7 @@ func redisAnswers(ctx context.Context, address string) error {
 	if err != nil {
 		return err
 	}
-	defer conn.Close() //nolint:errcheck // read only
+	defer conn.Close()
 	if _, err := conn.Write([]byte("PING\r\n")); err != nil {
 		return err
 	}
