@@ -27,7 +27,7 @@ func sources(cfg *config.Config) []receiver.Source {
 				Scheme: s.Verify.Scheme, Header: s.Verify.Header, Encoding: s.Verify.Encoding,
 				Prefix: s.Verify.Prefix, Tolerance: s.Verify.Tolerance,
 			},
-			Keys:        s.Key,
+			Keys: s.Key, PreviousKeys: s.PreviousKeys,
 			Body:        receiver.BodyKey(s.Body),
 			Type:        receiver.TypeRule(s.Type),
 			Respond:     receiver.Respond(s.Respond),

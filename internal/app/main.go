@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hookonce/hookonce/internal/config"
+	"github.com/hookonce/hookonce/internal/inbox"
 )
 
 // The exit codes of every command.
@@ -25,7 +26,8 @@ const (
 // usageError is wrong use of the command line.
 type usageError struct{ error }
 
-// errNotFound says that what was asked for does not exist.
+// errNotFound says that what was asked for does not exist; inbox.ErrNotFound
+// says the same of a key.
 var errNotFound = errors.New("not found")
 
 // exitCode is the one place where an error becomes an exit code.
@@ -37,7 +39,7 @@ func exitCode(err error) int {
 		return exitDone
 	case errors.As(err, &usage), errors.As(err, &problems):
 		return exitUsage
-	case errors.Is(err, errNotFound):
+	case errors.Is(err, errNotFound), errors.Is(err, inbox.ErrNotFound):
 		return exitNotFound
 	}
 	return exitFailed
@@ -57,10 +59,21 @@ func Main(program string, args []string, stdout, stderr io.Writer) int {
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
-	if err != nil {
+	report(stderr, program, err)
+	return exitCode(err)
+}
+
+// report prints an error: one line, or one for each problem of the
+// configuration, as file:line so that editors can jump there.
+func report(stderr io.Writer, program string, err error) {
+	var problems config.Problems
+	switch {
+	case err == nil:
+	case errors.As(err, &problems):
+		fmt.Fprintln(stderr, err)
+	default:
 		fmt.Fprintf(stderr, "%s: %v\n", program, err)
 	}
-	return exitCode(err)
 }
 
 // cli is the command line of one program run.
@@ -82,7 +95,7 @@ func (c *cli) root() *cobra.Command {
 	case "consumer":
 		root = c.roleCommand("consumer", "Apply the effects of events", config.ConsumerRole, runConsumer)
 	default:
-		root = &cobra.Command{Use: "hookonce", Short: "Every webhook takes effect once", Args: cobra.NoArgs}
+		root = &cobra.Command{Use: "hookonce", Short: "Every webhook takes effect once", Args: cobra.ArbitraryArgs, RunE: needsSubcommand}
 		root.AddCommand(
 			c.roleCommand("serve", "Run all roles in one process", config.Serve, runServe),
 			c.roleCommand("receiver", "Run the receiver alone", config.ReceiverRole, runReceiver),

@@ -13,7 +13,6 @@ import (
 
 	"github.com/hookonce/hookonce/internal/admin"
 	"github.com/hookonce/hookonce/internal/config"
-	"github.com/hookonce/hookonce/internal/inbox"
 	"github.com/hookonce/hookonce/internal/rabbit"
 	"github.com/hookonce/hookonce/internal/store/sqlite"
 )
@@ -129,13 +128,10 @@ func (p *process) overRabbit(ctx context.Context, fn func(ctx context.Context, q
 // printer writes what a command found.
 func (o *operator) printer() printer { return printer{w: o.stdout, asJSON: o.asJSON} }
 
-// answered is the one place where the admin API's refusals become exit codes.
+// answered marks what the admin API refuses as wrong use.
 func answered(err error) error {
 	var p *admin.Problem
-	switch {
-	case errors.Is(err, inbox.ErrNotFound):
-		return fmt.Errorf("%w: %w", errNotFound, err)
-	case errors.As(err, &p) && p.Status == http.StatusBadRequest:
+	if errors.As(err, &p) && p.Status == http.StatusBadRequest {
 		return usageError{err}
 	}
 	return err
