@@ -117,7 +117,7 @@ func (s *Store) admit(ctx context.Context, items []*claiming) (size, error) {
 		if c.place == done {
 			continue
 		}
-		if err, ok := seen[c.digest]; ok { // a repeat needs no room
+		if err, ok := seen[c.keys[0].digest]; ok { // a repeat needs no room
 			if err != nil {
 				c.fail(err)
 			}
@@ -131,7 +131,7 @@ func (s *Store) admit(ctx context.Context, items []*claiming) (size, error) {
 		} else {
 			room = room.plus(size{1, n})
 		}
-		seen[c.digest] = err
+		seen[c.keys[0].digest] = err
 	}
 	b.reserved = b.reserved.plus(room)
 	return room, nil

@@ -15,6 +15,7 @@ func BenchmarkClaimOne(b *testing.B) {
 			var n atomic.Int64
 			b.SetParallelism(32)
 			b.ReportAllocs()
+			b.ResetTimer()
 			b.RunParallel(func(pb *testing.PB) {
 				for pb.Next() {
 					c := claimOf(fmt.Sprint(n.Add(1) % keys))

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -28,14 +27,29 @@ func (o *op) Size() int { return o.bytes }
 
 // claiming is one checked claim on its way.
 type claiming struct {
-	claim  hookonce.Claim
-	key    hookonce.Key // that is claimed
+	claim hookonce.Claim
+	keys  []key  // to claim together: the claimed one, then those of older recipes
+	event []byte // encoded
+	id    int64  // of its entry, should it be new
+	now   int64  // of the attempt
+	place place
+	out   hookonce.Claimed
+}
+
+type key struct {
+	hookonce.Key
 	digest [16]byte
-	event  []byte // encoded
-	id     int64  // of its entry, should it be new
-	now    int64  // of the attempt
-	place  place
-	out    hookonce.Claimed
+}
+
+func newClaiming(c hookonce.Claim) *claiming {
+	out := &claiming{claim: c, keys: make([]key, 0, 1+len(c.Previous)), event: entry.Marshal(c.Event)}
+	for _, k := range append([]hookonce.Key{c.Claimed()}, c.Previous...) {
+		k := key{k, k.Digest()}
+		if !slices.Contains(out.keys, k) {
+			out.keys = append(out.keys, k)
+		}
+	}
+	return out
 }
 
 // place is what is known about a claim's key.
@@ -93,8 +107,7 @@ func (s *Store) Claim(ctx context.Context, claims []hookonce.Claim) ([]hookonce.
 			out[i].Err = err
 			continue
 		}
-		key := c.Claimed()
-		item := &claiming{claim: c, key: key, digest: key.Digest(), event: entry.Marshal(c.Event)}
+		item := newClaiming(c)
 		if len(at) == maxItems || len(at) > 0 && next.bytes+len(item.event) > maxBytes {
 			if err := send(); err != nil {
 				return nil, err
@@ -233,73 +246,3 @@ func (s *Store) observe(items []*claiming) {
 	}
 	s.lookFirst.Store(2*dups > len(items))
 }
-
-// insert claims the keys that are left, the first item of each key, and answers
-// the new ones and their repeats.
-func (s *Store) insert(ctx context.Context, me instance, items []*claiming, again bool) error {
-	statement := s.sql.insert
-	first := map[[16]byte]*claiming{}
-	var unique []*claiming
-	for _, c := range left(items) {
-		if first[c.digest] != nil {
-			continue
-		}
-		first[c.digest] = c
-		unique = append(unique, c)
-		if again || c.place == expired {
-			statement = s.sql.take
-		}
-	}
-	slices.SortFunc(unique, func(a, b *claiming) int { return slices.Compare(a.digest[:], b.digest[:]) })
-	s.books.RLock()
-	defer s.books.RUnlock()
-	taken, err := s.exec(ctx, statement, me, unique)
-	if err != nil {
-		if !isConflict(err) && !isData(err) {
-			s.books.doubt()
-		}
-		return err
-	}
-	var events, bytes int64
-	for _, c := range unique {
-		if !taken[c.id] {
-			delete(first, c.digest)
-			continue
-		}
-		events, bytes = events+1, bytes+int64(len(c.event))
-		c.answer(c.fresh(me))
-	}
-	s.books.add(events, bytes)
-	for _, c := range left(items) {
-		if f := first[c.digest]; f != nil {
-			c.repeat(f)
-		}
-	}
-	return nil
-}
-
-// exec runs the claim statement and returns the ids of the new entries.
-func (s *Store) exec(ctx context.Context, statement string, me instance, items []*claiming) (map[int64]bool, error) {
-	a := newArrays(len(items))
-	for _, c := range items {
-		a.add(c)
-	}
-	rows, err := s.pool.Query(ctx, statement, a.digest, a.lookup, a.eventKey, a.token, a.fingerprint, items[0].now,
-		a.expires, a.status, a.answer, me.id, a.entry, a.event)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	taken := make(map[int64]bool, len(items))
-	for rows.Next() {
-		var id int64
-		if err := rows.Scan(&id); err != nil {
-			return nil, err
-		}
-		taken[id] = true
-	}
-	return taken, rows.Err()
-}
-
-// errOtherKey: half of a SHA-256 is the same; it will not happen.
-var errOtherKey = errors.New("another key has the same digest")

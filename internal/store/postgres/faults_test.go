@@ -319,3 +319,116 @@ func TestSeveralHosts(t *testing.T) {
 	s := open(t, postgres.StoreOptions{DSN: with(t, u.String(), "target_session_attrs=read-write")})
 	mustClaim(t, s, claimOf("a"), hookonce.New)
 }
+
+// TestPreviousKeys: a claim with the keys of older recipes takes all or none.
+func TestPreviousKeys(t *testing.T) {
+	dsn := migrated(t)
+	now := time.Now()
+	s := open(t, postgres.StoreOptions{DSN: dsn, Now: func() time.Time { return now }})
+	both := func(id, old string) hookonce.Claim {
+		c := claimOf(id)
+		c.Previous = []hookonce.Key{{Source: "orders", ID: old}, {Source: "orders", ID: id}}
+		return c
+	}
+	mustClaim(t, s, claimOf("old 1"), hookonce.New)                    // by the old recipe
+	dup := mustClaim(t, s, both("new 1", "old 1"), hookonce.Duplicate) // by the new one
+	if dup.Key.ID != "old 1" {
+		t.Errorf("first key %v", dup.Key)
+	}
+	mustClaim(t, s, claimOf("new 1"), hookonce.New) // which took nothing
+	c := both("new 2", "old 2")
+	first := mustClaim(t, s, c, hookonce.New)
+	if again := mustClaim(t, s, c, hookonce.New); again.Entry != first.Entry {
+		t.Errorf("entry %v, then %v", first.Entry, again.Entry)
+	}
+	dup = mustClaim(t, s, claimOf("old 2"), hookonce.Duplicate)
+	if dup.Key.ID != "new 2" {
+		t.Errorf("first key %v", dup.Key)
+	}
+	out, err := s.Claim(t.Context(), []hookonce.Claim{both("new 3", "old 3"), claimOf("old 3"), both("new 4", "old 3"), claimOf("new 4"), both("new 5", "old 2")})
+	must(t, err)
+	want := []hookonce.Outcome{hookonce.New, hookonce.Duplicate, hookonce.Duplicate, hookonce.New, hookonce.Duplicate}
+	for i, got := range out {
+		if got.Outcome != want[i] {
+			t.Errorf("%d: %v, %v", i, got.Outcome, got.Err)
+		}
+	}
+	if n := len(pending(t, s)); n != 5 {
+		t.Errorf("%d entries, want 5", n)
+	}
+	now = now.Add(time.Hour)
+	mustClaim(t, s, claimOf("old 2"), hookonce.New) // expired
+	mustClaim(t, s, both("new 2", "old 2"), hookonce.Duplicate)
+	mustClaim(t, s, both("new 3", "old 3"), hookonce.New)
+}
+
+// TestPreviousKeysAtOnce: receivers with the old and the new recipe run together.
+func TestPreviousKeysAtOnce(t *testing.T) {
+	dsn := migrated(t)
+	a, b := open(t, postgres.StoreOptions{DSN: dsn}), open(t, postgres.StoreOptions{DSN: dsn})
+	const keys, each = 30, 4
+	fresh := make([]atomic.Int64, keys)
+	var wg sync.WaitGroup
+	for i := range keys * each {
+		wg.Go(func() {
+			c := claimOf(fmt.Sprint("old", i%keys))
+			s := a
+			if i/keys%2 == 1 {
+				c.Previous, c.Event.Key.ID, s = []hookonce.Key{c.Event.Key}, fmt.Sprint("new", i%keys), b
+			}
+			got, err := s.ClaimOne(t.Context(), c)
+			if err != nil {
+				t.Error(err)
+			}
+			if got.Outcome == hookonce.New {
+				fresh[i%keys].Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	for i := range fresh {
+		if n := fresh[i].Load(); n != 1 {
+			t.Errorf("key %d is new %d times", i, n)
+		}
+	}
+	if n := len(pending(t, a)) + len(pending(t, b)); n != keys {
+		t.Errorf("%d entries, want %d", n, keys)
+	}
+}
+
+// TestOneTakesAnExpiredClaimOver among many that try at once.
+func TestOneTakesAnExpiredClaimOver(t *testing.T) {
+	dsn := migrated(t)
+	var now atomic.Int64
+	clock := func() time.Time { return time.Unix(1_700_000_000, now.Load()) }
+	a, b := open(t, postgres.StoreOptions{DSN: dsn, Now: clock}), open(t, postgres.StoreOptions{DSN: dsn, Now: clock})
+	for range 5 {
+		var fresh atomic.Int64
+		var wg sync.WaitGroup
+		for i := range 64 {
+			wg.Go(func() {
+				s := a
+				if i%2 == 1 {
+					s = b
+				}
+				if i%16 == 0 {
+					if _, err := s.Maintain(t.Context()); err != nil {
+						t.Error(err)
+					}
+				}
+				got, err := s.ClaimOne(t.Context(), claimOf("a"))
+				if err != nil {
+					t.Error(err)
+				}
+				if got.Outcome == hookonce.New {
+					fresh.Add(1)
+				}
+			})
+		}
+		wg.Wait()
+		if n := fresh.Load(); n != 1 {
+			t.Errorf("new %d times", n)
+		}
+		now.Add(int64(time.Hour))
+	}
+}

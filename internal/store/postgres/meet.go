@@ -10,40 +10,6 @@ import (
 	"github.com/hookonce/hookonce"
 )
 
-// arrays are the columns of new claims.
-type arrays struct {
-	digest, lookup, eventKey, token, fingerprint, answer, event [][]byte
-	expires, entry                                              []int64
-	status                                                      []int16
-}
-
-func newArrays(n int) *arrays {
-	cells := make([][]byte, 7*n)
-	column := func(i int) [][]byte { return cells[i*n : i*n : (i+1)*n] }
-	return &arrays{
-		digest: column(0), lookup: column(1), eventKey: column(2), token: column(3), fingerprint: column(4),
-		answer: column(5), event: column(6),
-		expires: make([]int64, 0, n), entry: make([]int64, 0, n), status: make([]int16, 0, n),
-	}
-}
-
-func (a *arrays) add(c *claiming) {
-	var eventKey []byte // null when the same
-	if c.key != c.claim.Event.Key {
-		eventKey = []byte(c.claim.Event.Key.String())
-	}
-	a.digest = append(a.digest, c.digest[:])
-	a.lookup = append(a.lookup, []byte(c.key.String()))
-	a.eventKey = append(a.eventKey, eventKey)
-	a.token = append(a.token, c.claim.Token[:])
-	a.fingerprint = append(a.fingerprint, c.claim.Fingerprint[:])
-	a.answer = append(a.answer, []byte(c.claim.Answer.Body))
-	a.event = append(a.event, c.event)
-	a.expires = append(a.expires, c.now+c.claim.TTL.Milliseconds())
-	a.entry = append(a.entry, c.id)
-	a.status = append(a.status, int16(c.claim.Answer.Status))
-}
-
 // fresh is the answer to a claim that has just been made.
 func (c *claiming) fresh(me instance) hookonce.Claimed {
 	return hookonce.Claimed{
@@ -74,16 +40,20 @@ func (s *Store) find(ctx context.Context, me instance, items []*claiming) error 
 	if len(items) == 0 {
 		return nil
 	}
-	digests, tokens := make([][]byte, len(items)), make([][]byte, len(items))
-	for i, c := range items {
+	var digests, tokens [][]byte
+	var asked []*claiming
+	for _, c := range items {
 		c.place = open
-		digests[i], tokens[i] = c.digest[:], c.claim.Token[:]
+		for i := range c.keys {
+			digests, tokens, asked = append(digests, c.keys[i].digest[:]), append(tokens, c.claim.Token[:]), append(asked, c)
+		}
 	}
 	rows, err := s.pool.Query(ctx, s.sql.find, digests, tokens)
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
+	found := make([]*row, len(asked))
 	for rows.Next() {
 		var n int64
 		var r row
@@ -92,23 +62,43 @@ func (s *Store) find(ctx context.Context, me instance, items []*claiming) error 
 		if err != nil {
 			return err
 		}
-		items[n-1].meet(r, me)
+		found[n-1] = &r
 	}
-	return rows.Err()
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	n := 0
+	for _, c := range items {
+		c.meet(found[n:n+len(c.keys)], me)
+		n += len(c.keys)
+	}
+	return nil
 }
 
-// meet compares a claim with the stored one of its digest.
-func (c *claiming) meet(r row, me instance) {
-	if r.expires <= c.now {
-		c.place = expired
-		return
+// meet compares a claim with the stored ones of its keys: the first in force
+// decides.
+func (c *claiming) meet(found []*row, me instance) {
+	for i, r := range found {
+		switch {
+		case r == nil:
+		case r.expires <= c.now:
+			c.place = expired
+		default:
+			c.known(c.keys[i], r, me)
+			return
+		}
 	}
-	if string(r.lookup) != c.key.String() {
+}
+
+// known answers a claim whose key is taken: by an earlier try with the same
+// token, or by another delivery.
+func (c *claiming) known(k key, r *row, me instance) {
+	if string(r.lookup) != k.String() {
 		c.fail(fmt.Errorf("%w: %w", hookonce.ErrUnknown, errOtherKey))
 		return
 	}
 	out := hookonce.Claimed{
-		Outcome: hookonce.Duplicate, Key: c.key,
+		Outcome: hookonce.Duplicate, Key: k.Key,
 		First:     hookonce.Answer{Status: int(r.status), Body: string(r.answer)},
 		FirstSeen: time.UnixMilli(r.firstSeen).UTC(),
 	}
@@ -133,5 +123,9 @@ func (c *claiming) meet(r row, me instance) {
 	c.answer(out)
 }
 
-// errDamaged says that a row of claims was not written by us.
-var errDamaged = errors.New("the stored claim is unreadable")
+var (
+	// errDamaged says that a row of claims was not written by us.
+	errDamaged = errors.New("the stored claim is unreadable")
+	// errOtherKey: half of a SHA-256 is the same; it will not happen.
+	errOtherKey = errors.New("another key has the same digest")
+)

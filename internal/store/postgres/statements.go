@@ -35,7 +35,7 @@ func makeStatements(schema string) statements {
 
 // sqlClaim claims keys and puts the events of the new ones into the outbox. The
 // digests are sorted and all different: batches that lock the same keys do it
-// in one order. It returns the entry ids of the new ones.
+// in one order. It returns the entry id of each key that was claimed.
 //
 // The arrays are unnested in the select list, where rows are made one at a
 // time; in FROM they would first be stored, events and all.
@@ -49,7 +49,7 @@ WITH ins AS (
 ), put AS (
   INSERT INTO {p}outbox (owner, id, at, size, event)
   SELECT $10::bigint, e.id, $6::bigint, octet_length(e.event), e.event
-  FROM (SELECT unnest($11::bigint[]) AS id, unnest($12::bytea[]) AS event) e
+  FROM (SELECT unnest($12::bigint[]) AS id, unnest($13::bytea[]) AS event) e
   WHERE e.id IN (SELECT entry FROM ins)
 )
 SELECT entry FROM ins`
