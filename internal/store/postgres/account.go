@@ -205,11 +205,14 @@ func (s *Store) register(ctx context.Context) (instance, error) {
 	if err != nil {
 		return instance{}, err
 	}
-	last := &atomic.Int64{}
-	last.Store(epoch << epochShift)
 	b := &s.books
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	last := &atomic.Int64{}
+	last.Store(epoch << epochShift)
+	if b.me.last != nil { // forgotten meanwhile: ids go on, for the relay knows the old ones
+		last.Store(max(b.me.last.Load()+1<<20, last.Load()))
+	}
 	b.me = instance{id: id, last: last}
 	b.doubtful = b.doubtful || epoch > 1 // its former process may not have saved all
 	return b.me, nil

@@ -117,14 +117,14 @@ func TestForgottenInstances(t *testing.T) {
 	died, woke, other := open(t, postgres.StoreOptions{DSN: dsn}), open(t, postgres.StoreOptions{DSN: dsn}), open(t, postgres.StoreOptions{DSN: dsn})
 	mustClaim(t, died, claimOf("a"), hookonce.New)
 	must(t, died.Close())
-	mustClaim(t, woke, claimOf("b"), hookonce.New)
+	before := mustClaim(t, woke, claimOf("b"), hookonce.New)
 	exec(t, connect(t, dsn), "delete from hookonce.instances")
 	if _, err := woke.Adopt(t.Context(), 100); err != nil { // learns of it
 		t.Fatal(err)
 	}
 	mustClaim(t, woke, claimOf("c"), hookonce.New)
-	if es := pending(t, woke); len(es) != 1 || es[0].Event.Key.ID != "c" {
-		t.Errorf("pending %+v, want c", es)
+	if es := pending(t, woke); len(es) != 1 || es[0].Event.Key.ID != "c" || es[0].ID.Lo <= before.Entry.Lo {
+		t.Errorf("pending %+v, want c, with an id above %v", es, before.Entry)
 	}
 	if _, err := other.Maintain(t.Context()); err != nil {
 		t.Fatal(err)
