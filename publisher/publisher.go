@@ -118,6 +118,10 @@ func (p *Publisher) Run(ctx context.Context) error {
 // Connected reports whether the connection to the broker stands.
 func (p *Publisher) Connected() bool { return p.broker.Connected() }
 
+// Blocked reports whether the broker takes no messages at the moment: it is
+// short of memory or disk space.
+func (p *Publisher) Blocked() bool { return p.broker.Blocked() }
+
 // Broker is the broker publisher underneath, for those who move messages too.
 func (p *Publisher) Broker() *rabbit.Publisher { return p.broker }
 

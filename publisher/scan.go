@@ -12,6 +12,9 @@ const (
 	scanPage = 500
 	// statsEvery is how often the size of the outbox is measured.
 	statsEvery = 5 * time.Second
+	// maxStorePause bounds the pause between tries of a store that is away. It is
+	// short: nothing is published before the outbox has been read.
+	maxStorePause = 2 * time.Second
 )
 
 // scanLoop reads the outbox when something in it is not in flight: at start,
@@ -127,7 +130,7 @@ func (r *Relay) page(ctx context.Context, after hookonce.EntryID) ([]hookonce.En
 		if try == 0 {
 			r.cfg.Logger.Warn("the outbox could not be read; will keep trying", "err", err)
 		}
-		pause(ctx, pauseFor(try))
+		pause(ctx, min(pauseFor(try), maxStorePause))
 	}
 }
 

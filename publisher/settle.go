@@ -34,7 +34,7 @@ func (r *Relay) settleLoop(ctx context.Context) {
 			if try == 0 {
 				r.cfg.Logger.Warn("published events could not be taken out of the outbox; will keep trying", "events", len(batch), "err", err)
 			}
-			pause(ctx, pauseFor(try))
+			pause(ctx, min(pauseFor(try), maxStorePause))
 		}
 	}
 }

@@ -86,7 +86,8 @@ func (rc *Receiver) repeat(d *delivery, claimed hookonce.Claimed) (reply, *rejec
 // withoutStore publishes an event whose claim is unknown, where the source
 // wants that and the key itself tells a duplicate to the consumer.
 func (rc *Receiver) withoutStore(d *delivery, cause error) (reply, *rejection) {
-	if !d.source.publishOnDown || rc.cfg.Publisher == nil || d.claim.Lookup != nil {
+	onlyStoreKnows := d.claim.Lookup != nil || len(d.claim.Previous) > 0
+	if !d.source.publishOnDown || rc.cfg.Publisher == nil || onlyStoreKnows {
 		return reply{}, storeDown.because("", cause)
 	}
 	if err := rc.publish(d); err != nil {

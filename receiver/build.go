@@ -25,9 +25,11 @@ type source struct {
 	verifier   provider.Verifier
 	keys       []recipe.Recipe
 	keyNames   string // for the answer to a request without a key
+	previous   []recipe.Recipe
 	hash       bodyHash
 	eventType  typeRule
-	needsJSON  bool
+	needsJSON  bool // a body that looks like JSON must be
+	readsJSON  bool // JSON is looked for, and may be missing
 	needsForm  bool
 	accept     []topic.Pattern
 	answer     hookonce.Answer
@@ -111,6 +113,18 @@ func setKeys(s *source, cfg Source, preset provider.Preset) error {
 		s.needs(r)
 	}
 	s.keyNames = strings.Join(texts, ", ")
+	for _, text := range cfg.PreviousKeys {
+		r, err := requestRecipe(text)
+		if err == nil && r.IsBody() {
+			err = fmt.Errorf("%w: a hash of the body is known for its window only", recipe.ErrRecipe)
+		}
+		if err != nil {
+			return fmt.Errorf("previous_keys: %w", err)
+		}
+		s.previous = append(s.previous, r)
+		s.readsJSON = s.readsJSON || r.NeedsJSON()
+		s.needsForm = s.needsForm || r.NeedsForm()
+	}
 	var err error
 	s.hash, err = newBodyHash(cfg.Body)
 	return err

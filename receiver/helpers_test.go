@@ -56,6 +56,14 @@ func (s *fakeStore) claim(c hookonce.Claim) hookonce.Claimed {
 			FirstSeen: first.Event.ReceivedAt, Fingerprint: first.Fingerprint,
 		}
 	}
+	for _, k := range c.Previous {
+		if first, known := s.first[k.String()]; known && first.Token != c.Token {
+			return hookonce.Claimed{Outcome: hookonce.Duplicate, Key: first.Event.Key, First: first.Answer, Fingerprint: first.Fingerprint}
+		}
+	}
+	for _, k := range c.Previous {
+		s.first[k.String()] = c
+	}
 	s.first[name] = c
 	return hookonce.Claimed{Outcome: hookonce.New, Key: c.Event.Key, Entry: hookonce.EntryID{Lo: uint64(len(s.first))}}
 }

@@ -8,6 +8,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -81,13 +82,17 @@ func (d *delivery) identify() (bool, *rejection) {
 	}
 	sum := sha256.Sum256(d.body)
 	copy(d.claim.Fingerprint[:], sum[:])
-	return true, d.findKey()
+	if rejected := d.findKey(); rejected != nil {
+		return true, rejected
+	}
+	d.previousKeys()
+	return true, nil
 }
 
 // parse reads the body as JSON or as a form where the source's recipes want it.
 func (d *delivery) parse() *rejection {
 	s := d.source
-	wantsJSON := s.needsJSON || s.hash.canonical
+	wantsJSON := s.needsJSON || s.readsJSON || s.hash.canonical
 	if !wantsJSON && !s.needsForm {
 		return nil
 	}
@@ -164,6 +169,20 @@ func (d *delivery) keyFromBody() {
 	c.Lookup = &lookup
 	c.Event.Key.ID = fmt.Sprintf("%s~%x", lookup.ID, receipt[:8])
 	c.TTL = s.hash.window
+}
+
+// previousKeys adds what older recipes make of this delivery. One that gives
+// the key itself, or nothing that could have been claimed, has no say.
+func (d *delivery) previousKeys() {
+	c := &d.claim
+	for i := range d.source.previous {
+		id, ok := d.source.previous[i].Eval(&d.input)
+		key := hookonce.Key{Source: d.source.name, ID: id}
+		if !ok || len(id) > hookonce.MaxKey || key == c.Claimed() || slices.Contains(c.Previous, key) {
+			continue
+		}
+		c.Previous = append(c.Previous, key)
+	}
 }
 
 // typeRule finds the type.

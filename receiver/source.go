@@ -31,6 +31,11 @@ type Source struct {
 	// present counts: "header:NAME", "json:PATH", "json:{a}:{b}", "query:NAME",
 	// "form:NAME", "body". The preset's by default.
 	Keys []string
+	// PreviousKeys are recipes that made this source's keys before. What they give
+	// is claimed together with the key, so that an event known under an older key
+	// is a duplicate. Absent ones are skipped; "body" cannot be among them. Only
+	// the store can tell then: OnStoreDown does not apply to such a delivery.
+	PreviousKeys []string
 	// Body tunes the key "body".
 	Body BodyKey
 	// Type is where the event type comes from; the preset's rule.
@@ -53,7 +58,7 @@ type Source struct {
 	// consumer group wants.
 	Unmatched string
 	// OnStoreDown is "publish" (default) or "reject" (503). It is "reject" for
-	// keys made of the body's hash in any case.
+	// keys made of the body's hash, and with previous keys, in any case.
 	OnStoreDown string
 	// OnChangedBody is "accept" (default), which answers a duplicate whose body
 	// differs like any other, or "reject" (422).

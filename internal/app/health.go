@@ -17,14 +17,19 @@ type health struct {
 // unready when it fails; another one only shows.
 type part struct {
 	name   string
-	needed bool
+	needed func() bool
 	check  func(ctx context.Context) error
 }
 
 func (h *health) add(name string, needed bool, check func(ctx context.Context) error) {
+	h.addUnless(name, func() bool { return !needed }, check)
+}
+
+// addUnless adds a part that is needed unless something holds when it fails.
+func (h *health) addUnless(name string, unless func() bool, check func(ctx context.Context) error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.parts = append(h.parts, part{name, needed, check})
+	h.parts = append(h.parts, part{name, func() bool { return !unless() }, check})
 }
 
 // checks looks at every part. What is not needed is reported as well, and never
@@ -41,7 +46,7 @@ func (h *health) checks(ctx context.Context) []admin.Check {
 		wg.Go(func() {
 			out[i] = admin.Check{Name: p.name, OK: true}
 			if err := p.check(ctx); err != nil {
-				out[i].OK, out[i].Detail = !p.needed, "degraded: "+err.Error()
+				out[i].OK, out[i].Detail = !p.needed(), "degraded: "+err.Error()
 			}
 		})
 	}

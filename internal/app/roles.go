@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"time"
@@ -28,6 +29,7 @@ func runConsumer(ctx context.Context, p *process) error { return compose(ctx, p,
 type system struct {
 	*process
 	groups []consumer.Group
+	keys   map[string][]string // how each source's keys are made
 	health health
 
 	store     claimStore
@@ -58,7 +60,7 @@ func compose(ctx context.Context, p *process, receives, consumes bool) error {
 		}
 	}
 	if receives {
-		if err := s.addReceiver(); err != nil {
+		if err := s.addReceiver(ctx); err != nil {
 			return err
 		}
 	}
@@ -93,7 +95,7 @@ func (s *system) openStore(ctx context.Context, receives bool) error {
 		}
 		s.upkeep = append(s.upkeep, stage{"store", func(ctx context.Context) error { store.Run(ctx); return nil }})
 	} else {
-		store, err := s.openRedis(ctx)
+		store, err := s.awaitStore(ctx, s.openRedis)
 		if err != nil {
 			return err
 		}
@@ -102,7 +104,7 @@ func (s *system) openStore(ctx context.Context, receives bool) error {
 	for _, w := range s.store.Warnings(ctx) {
 		s.log.Warn(w)
 	}
-	s.health.add("store", true, s.store.Ping)
+	s.health.addUnless("store", s.worksWithoutStore, s.store.Ping)
 	return nil
 }
 
@@ -119,7 +121,8 @@ func (s *system) openBroker(receives, consumes bool) {
 			DrainTimeout: s.cfg.ShutdownTimeout / 2, Logger: s.log, Metrics: s.metrics,
 		})
 		s.upkeep = append(s.upkeep, stage{"relay", s.relay.Run}, stage{"publisher", s.publisher.Run})
-		s.health.add("broker", false, connected(s.publisher.Connected))
+		s.health.add("broker", false, s.brokerCheck)
+		s.health.add("outbox", false, s.outboxCheck)
 	}
 	if consumes {
 		cfg := s.rabbitConfig("hookonce consumer")
@@ -130,13 +133,27 @@ func (s *system) openBroker(receives, consumes bool) {
 	}
 }
 
-func connected(up func() bool) func(context.Context) error {
-	return func(context.Context) error {
-		if !up() {
-			return errors.New("not connected")
-		}
-		return nil
+// worksWithoutStore reports whether events are accepted while the store is
+// away. The process is then ready, though degraded.
+func (s *system) worksWithoutStore() bool {
+	return s.publisher != nil && s.publisher.Connected() && s.publishesWithoutStore()
+}
+
+func (s *system) brokerCheck(context.Context) error {
+	switch {
+	case !s.publisher.Connected():
+		return errors.New("not connected; events wait in the outbox")
+	case s.publisher.Blocked():
+		return errors.New("the broker takes no messages (memory or disk alarm); events wait in the outbox")
 	}
+	return nil
+}
+
+func (s *system) outboxCheck(context.Context) error {
+	if n := s.relay.SetAside(); n > 0 {
+		return fmt.Errorf("%d events are set aside: the broker refuses them for what they are; see the log for their keys", n)
+	}
+	return nil
 }
 
 // addConsumer opens the inbox and runs the groups.
@@ -168,7 +185,7 @@ func (s *system) addConsumer(ctx context.Context) error {
 }
 
 // addReceiver opens the hooks listener.
-func (s *system) addReceiver() error {
+func (s *system) addReceiver(ctx context.Context) error {
 	cfg := receiver.Config{
 		Sources: sources(s.cfg), Store: s.store,
 		MaxBody: int64(s.cfg.Receiver.MaxBody), PublicURL: s.cfg.Receiver.PublicURL,
@@ -181,6 +198,12 @@ func (s *system) addReceiver() error {
 	r, err := receiver.New(cfg)
 	if err != nil {
 		return err
+	}
+	s.keys = r.Keys()
+	if _, away := s.store.(*lateStore); !away {
+		if err := s.checkRecipes(ctx, s.store); err != nil {
+			return err
+		}
 	}
 	l, err := s.listen(s.cfg.Receiver.Listen, "receiver.listen")
 	if err != nil {

@@ -24,26 +24,23 @@ type claimStore interface {
 	receiver.Store
 	publisher.Outbox
 	publisher.Measurer
+	recipeBook
 	Ping(ctx context.Context) error
 	Warnings(ctx context.Context) []string
+	Close() error
 }
 
-// openRedis connects to the Redis store and waits for it.
+// openRedis connects to the Redis store; it does not wait for it.
 func (p *process) openRedis(ctx context.Context) (claimStore, error) {
 	c := p.cfg.Store
-	var store *redis.Store
-	err := p.await(ctx, "store", func(ctx context.Context) (err error) {
-		store, err = redis.Open(ctx, redis.Options{
-			URL: c.Redis.Reveal(), Lease: c.Lease,
-			MaxEvents: c.MaxOutbox, MaxBytes: int64(c.MaxOutboxBytes),
-			Logger: p.log, Metrics: p.metrics,
-		})
-		return err
+	store, err := redis.Open(ctx, redis.Options{
+		URL: c.Redis.Reveal(), Lease: c.Lease,
+		MaxEvents: c.MaxOutbox, MaxBytes: int64(c.MaxOutboxBytes),
+		Logger: p.log, Metrics: p.metrics,
 	})
 	if err != nil {
-		return nil, err
+		return nil, err // and no *redis.Store that is nil in an interface that is not
 	}
-	p.onClose(store.Close)
 	return store, nil
 }
 

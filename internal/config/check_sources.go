@@ -105,8 +105,12 @@ func (k *checker) keys(s *Source, at string) {
 	if len(s.Key) == 0 && s.Provider == "generic" {
 		k.bad(at+".key", "an empty list finds no key: name recipes, like [ \"header:Idempotency-Key\", \"json:id\" ]")
 	}
-	if len(s.PreviousKeys) > 0 {
-		k.bad(at+".previous_keys", "%s", notYet("previous_keys", "set it to [], and change a recipe only when old deliveries can no longer be repeated"))
+	for i, recipe := range s.PreviousKeys {
+		if why := checkKey(recipe); why != "" {
+			k.bad(indexed(at+".previous_keys", i), "%s", why)
+		} else if recipe == "body" {
+			k.bad(indexed(at+".previous_keys", i), "a hash of the body is known for its window only: leave it out, and set accept_rekey: true when the window is over")
+		}
 	}
 	usesBody := slices.Contains(s.Key, "body")
 	switch {

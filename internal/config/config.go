@@ -106,6 +106,7 @@ type Source struct {
 	Secrets       []Secret      `yaml:"secrets"`
 	Key           []string      `yaml:"key"`
 	PreviousKeys  []string      `yaml:"previous_keys"`
+	AcceptRekey   bool          `yaml:"accept_rekey"` // start with another key recipe than before; false
 	Body          BodyKey       `yaml:"body"`
 	Type          TypeRule      `yaml:"type"`
 	Entity        string        `yaml:"entity"`

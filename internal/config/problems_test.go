@@ -122,8 +122,8 @@ sources:
   a:
     provider: github
     schema: x
-    previous_keys: [ "json:a" ]
-  b: { verify: none, dedup: none, accept_rekey: true }
+    previous_keys: [ "json:a", "body" ]
+  b: { verify: none, dedup: none }
 consumers:
   g:
     match: [ "#" ]
@@ -146,9 +146,8 @@ consumers:
 		"h.yaml:3: store.adopt: this version does not do adopt yet",
 		"h.yaml:6: sources.a.provider: this version does not do provider github yet: use provider generic",
 		"h.yaml:7: sources.a.schema: this version",
-		"h.yaml:8: sources.a.previous_keys: this version",
+		"h.yaml:8: sources.a.previous_keys[1]: a hash of the body is known for its window only",
 		"h.yaml:9: sources.b.dedup: this version",
-		"h.yaml:9: sources.b.accept_rekey: this version",
 		"h.yaml:15: consumers.g.effects[0].email: this version",
 		"h.yaml:17: consumers.g.effects[1].forward: this version",
 		"h.yaml:19: consumers.g.effects[1].when: this version",

@@ -11,7 +11,6 @@ import (
 var laterNames = map[string]string{
 	"store.adopt":                         "keep the old guard running in front for one retention, then switch",
 	"sources.*.schema":                    "let the effect refuse what does not fit",
-	"sources.*.accept_rekey":              "remove the line",
 	"sources.*.dedup":                     "give the source a key",
 	"consumers.*.effects[].email":         "write a row with sql and let a mailer of yours send it",
 	"consumers.*.effects[].forward":       "write a row with sql and let a worker of yours send it",

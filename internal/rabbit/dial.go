@@ -53,6 +53,20 @@ func dial(ctx context.Context, cfg Config, rawURL string) (*session, error) {
 	return s, nil
 }
 
+// Reach tells whether one of the URLs leads to a broker that lets us in.
+func Reach(ctx context.Context, cfg Config) error {
+	cfg = cfg.withDefaults()
+	var errs []error
+	for _, u := range cfg.URLs {
+		s, err := dial(ctx, cfg, u)
+		if err == nil {
+			return s.close()
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
 // redacted is a URL without user, password and parameters, for errors and logs.
 func redacted(rawURL string) string {
 	u, err := url.Parse(rawURL)

@@ -88,6 +88,19 @@ func (p *Publisher) Drain(ctx context.Context) error {
 // Connected reports whether the publishing connection stands.
 func (p *Publisher) Connected() bool { return p.link.connected() }
 
+// Blocked reports whether the broker takes no messages at the moment: it is
+// short of memory or disk space.
+func (p *Publisher) Blocked() bool {
+	p.link.mu.Lock()
+	s := p.link.current
+	p.link.mu.Unlock()
+	if s == nil {
+		return false
+	}
+	blocked, _ := s.flow.state()
+	return blocked
+}
+
 // Send publishes a message; m must not be changed before its result is known.
 // It blocks while there is no connection, the broker has blocked us or the
 // window is full, until ctx ends. done is called exactly once, by another

@@ -50,6 +50,13 @@ create table hookonce_counters (
 ) strict;
 insert into hookonce_counters (events, bytes) values (0, 0);
 `,
+	`
+-- how the keys of each source are made
+create table hookonce_recipes (
+  source text not null primary key,
+  recipe text not null
+) strict;
+`,
 }
 
 // migrate brings the file to the newest version, each step in one transaction.
