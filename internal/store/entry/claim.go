@@ -22,6 +22,11 @@ func Check(c hookonce.Claim) error {
 			return err
 		}
 	}
+	for _, k := range c.Previous {
+		if err := checkKey(k); err != nil {
+			return err
+		}
+	}
 	switch {
 	case c.TTL < time.Millisecond:
 		return fmt.Errorf("%w: a claim of %v is no claim", hookonce.ErrInvalid, c.TTL)
@@ -57,10 +62,16 @@ func MarkRepeats(claims []hookonce.Claim, out []hookonce.Claimed) {
 		if out[i].Outcome != hookonce.New {
 			continue
 		}
-		key := c.Claimed()
-		if taken[key] {
+		repeats := taken[c.Claimed()]
+		for _, k := range c.Previous {
+			repeats = repeats || taken[k]
+		}
+		if repeats {
 			out[i].Outcome, out[i].Entry = hookonce.Duplicate, hookonce.EntryID{}
 		}
-		taken[key] = true
+		taken[c.Claimed()] = true
+		for _, k := range c.Previous {
+			taken[k] = true
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/hookonce/hookonce"
@@ -18,26 +19,54 @@ const (
 
 // claiming is a checked claim in the form that the script takes.
 type claiming struct {
-	key   hookonce.Key
 	claim hookonce.Claim
 	seen  time.Time
-	value []byte
-	event []byte
-	ttl   int64
+	shard int
+	// here are the names that the script looks at, the claim's own first; there
+	// are those in other shards of a cluster, which are read before.
+	here, there []named
+	event       []byte
+	size        int
+	ttl         int64
+	out         hookonce.Claimed
+}
+
+// named is a name under which a claim may be known.
+type named struct {
+	name  string
+	key   hookonce.Key
+	value []byte // what New writes there; nil: nothing
 }
 
 // Size lets large events fill a batch sooner.
-func (c *claiming) Size() int { return len(c.value) + len(c.event) }
+func (c *claiming) Size() int { return c.size }
 
 func (s *Store) prepare(c hookonce.Claim) (*claiming, error) {
 	if err := entry.Check(c); err != nil {
 		return nil, err
 	}
 	seen := s.o.Now()
-	return &claiming{
-		key: c.Claimed(), claim: c, seen: time.UnixMilli(seen.UnixMilli()).UTC(),
-		value: pack(c, seen), event: entry.Marshal(c.Event), ttl: c.TTL.Milliseconds(),
-	}, nil
+	key := c.Claimed()
+	p := &claiming{
+		claim: c, seen: time.UnixMilli(seen.UnixMilli()).UTC(), shard: s.keys.shard(key),
+		event: entry.Marshal(c.Event), ttl: c.TTL.Milliseconds(),
+	}
+	p.here = append(p.here, named{s.keys.claim(key), key, pack(c, key, seen)})
+	for i, k := range c.Previous {
+		switch {
+		case k == key || slices.Contains(c.Previous[:i], k):
+		case s.keys.shards == 1:
+			p.here = append(p.here, named{s.keys.claim(k), k, pack(c, k, seen)})
+		default:
+			p.there = append(p.there, named{name: s.keys.claim(k), key: k})
+		}
+	}
+	s.addOld(p)
+	p.size = len(p.event)
+	for _, n := range p.here {
+		p.size += len(n.value)
+	}
+	return p, nil
 }
 
 // ClaimOne claims one key. Calls that wait at the same moment share a script
@@ -59,13 +88,19 @@ func (s *Store) ClaimOne(ctx context.Context, c hookonce.Claim) (hookonce.Claime
 }
 
 // Claim claims keys and puts the events of the new ones into the outbox, in one
-// script call (a large batch: in several). Of a key that the batch repeats, the first is New and the others
-// are its duplicates.
+// script call (a large batch: in several; in a cluster: one for each shard that
+// is concerned). Of a key that the batch repeats, the first is New and the
+// others are its duplicates.
+//
+// Previous keys are claimed in the same step. In a cluster, where they lie in
+// other shards, they are looked up before it and not claimed: all receivers of
+// a source that changes its recipe there restart together.
 //
 // An error means that the state of all of them is unknown and wraps
 // hookonce.ErrUnknown; repeat the call with the same tokens. What concerns one
 // item is in its Err: hookonce.ErrInvalid, hookonce.ErrOutboxFull, or
-// hookonce.ErrUnknown (a value that is not ours).
+// hookonce.ErrUnknown (a value that is not ours; in a cluster also: its node
+// did not answer).
 func (s *Store) Claim(ctx context.Context, claims []hookonce.Claim) ([]hookonce.Claimed, error) {
 	out := make([]hookonce.Claimed, len(claims))
 	var items []*claiming
@@ -103,80 +138,4 @@ func fitting(items []*claiming) int {
 		bytes += c.Size()
 	}
 	return len(items)
-}
-
-// claimBatch runs the claim script.
-func (s *Store) claimBatch(ctx context.Context, items []*claiming) ([]hookonce.Claimed, error) {
-	start := time.Now()
-	keys := append(make([]string, 0, 3+len(items)), s.keys.outbox(), s.keys.instances(), s.keys.counters())
-	args := append(make([]any, 0, 4+3*len(items)), s.o.Instance, s.o.Lease.Milliseconds(), s.o.MaxEvents, s.o.MaxBytes)
-	for _, c := range items {
-		keys = append(keys, s.keys.claim(c.key))
-		args = append(args, c.value, c.ttl, c.event)
-	}
-	answers, err := claimScript.Run(ctx, s.client, keys, args...).Slice()
-	s.o.Metrics.Claim.WithLabelValues("redis").Observe(time.Since(start).Seconds())
-	if err = s.unknown(err); err != nil {
-		return nil, err
-	}
-	if len(answers) != len(items) {
-		return nil, fmt.Errorf("%w: %d answers to %d claims", hookonce.ErrUnknown, len(answers), len(items))
-	}
-	out := make([]hookonce.Claimed, len(items))
-	for i, c := range items {
-		out[i] = c.read(answers[i])
-		if errors.Is(out[i].Err, errForeign) {
-			s.o.Logger.WarnContext(ctx, "claim state unknown: "+errForeign.Error(), "source", c.key.Source, "key", c.key.Escaped())
-		}
-	}
-	return out, nil
-}
-
-// read understands the script's answer to one claim.
-func (c *claiming) read(answer any) hookonce.Claimed {
-	fields, _ := answer.([]any)
-	text := func(i int) string {
-		if i >= len(fields) {
-			return ""
-		}
-		s, _ := fields[i].(string)
-		return s
-	}
-	switch text(0) {
-	case "n":
-		id, err := parseID(text(1))
-		if err != nil {
-			return unknownItem(err)
-		}
-		return hookonce.Claimed{
-			Outcome: hookonce.New, Entry: id, Key: c.claim.Event.Key,
-			First: c.claim.Answer, FirstSeen: c.seen, Fingerprint: c.claim.Fingerprint,
-		}
-	case "f":
-		return hookonce.Claimed{Err: hookonce.ErrOutboxFull}
-	case "u":
-		return unknownItem(errForeign)
-	case "d", "o":
-		out, err := unpack(c.key, text(1))
-		if err != nil {
-			return unknownItem(err)
-		}
-		out.Outcome = hookonce.Duplicate
-		if text(0) == "d" {
-			return out
-		}
-		out.Outcome = hookonce.New
-		if text(2) == "" {
-			return out
-		}
-		if out.Entry, err = parseID(text(2)); err != nil {
-			return unknownItem(err)
-		}
-		return out
-	}
-	return unknownItem(fmt.Errorf("the script answered %q", text(0)))
-}
-
-func unknownItem(err error) hookonce.Claimed {
-	return hookonce.Claimed{Err: fmt.Errorf("%w: %w", hookonce.ErrUnknown, err)}
 }

@@ -18,11 +18,11 @@ type Marks struct{ client redis.UniversalClient }
 // OpenMarks prepares the connections, without connecting yet: the cache may be
 // away. url is as in [Options]. Its errors never show the URL's password.
 func OpenMarks(url string) (*Marks, error) {
-	o, err := clientOptions(url)
+	a, err := parseURL(url)
 	if err != nil {
 		return nil, err
 	}
-	return &Marks{client: redis.NewClient(o)}, nil
+	return &Marks{client: a.universal()}, nil
 }
 
 func markName(k hookonce.Key) string { return "hookonce:mark:" + k.MessageID() }

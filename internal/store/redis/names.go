@@ -1,27 +1,57 @@
 package redis
 
 import (
+	"hash/fnv"
+	"strconv"
 	"strings"
 
 	"github.com/hookonce/hookonce"
 )
 
+// Shards is how many parts a Redis Cluster's claims and outboxes are divided
+// into. It can never change: a claim would be looked for in another place.
+const Shards = 64
+
 // names builds every key name. They all come from here, so that the hash tags
-// of Redis Cluster have one place to go.
-type names struct{ instance string }
+// of Redis Cluster have one place: a cluster keeps names with the same tag on
+// one node, where one script may touch them all.
+type names struct {
+	instance string
+	shards   int // 1: no tags
+}
 
-func (n names) outbox() string { return n.outboxOf(n.instance) }
+// shard is where a key is claimed, and its event's outbox.
+func (n names) shard(k hookonce.Key) int {
+	if n.shards == 1 {
+		return 0
+	}
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(k.String()))
+	return int(h.Sum32() % uint32(n.shards))
+}
 
-func (n names) outboxOf(instance string) string { return "hookonce:outbox:" + instance }
+// tag is what comes between a name's first part and the rest.
+func (n names) tag(shard int) string {
+	if n.shards == 1 {
+		return ""
+	}
+	return "{" + strconv.Itoa(shard) + "}:"
+}
 
-func (names) instances() string { return "hookonce:instances" }
+func (n names) outbox(shard int) string { return n.outboxOf(shard, n.instance) }
 
-func (names) counters() string { return "hookonce:counters" }
+func (n names) outboxOf(shard int, instance string) string {
+	return "hookonce:" + n.tag(shard) + "outbox:" + instance
+}
 
-// claim is the name of a key's claim: idem:<source>:<key>. A full key of more
-// than 255 bytes has its message id's short form there; the value then holds
-// the key itself.
-func (names) claim(k hookonce.Key) string {
+func (n names) instances(shard int) string { return "hookonce:" + n.tag(shard) + "instances" }
+
+func (n names) counters(shard int) string { return "hookonce:" + n.tag(shard) + "counters" }
+
+// claim is the name of a key's claim: idem:<source>:<key>, in a cluster
+// idem:{<shard>}:<source>:<key>. A full key of more than 255 bytes has its
+// message id's short form there; the value then holds the key itself.
+func (n names) claim(k hookonce.Key) string {
 	id := k.ID
 	if shortened(k) {
 		short := k.MessageID()
@@ -30,7 +60,7 @@ func (names) claim(k hookonce.Key) string {
 			id = short[strings.LastIndexByte(short, '~'):] // a source name that fills the prefix
 		}
 	}
-	return "idem:" + sourcePart.Replace(k.Source) + ":" + id
+	return "idem:" + n.tag(n.shard(k)) + sourcePart.Replace(k.Source) + ":" + id
 }
 
 // sourcePart keeps source and key from running together.

@@ -2,12 +2,8 @@ package redis
 
 import (
 	"context"
-	"errors"
-	"math"
-	"strconv"
+	"fmt"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/hookonce/hookonce"
 	"github.com/hookonce/hookonce/internal/store/entry"
@@ -29,86 +25,71 @@ const (
 	endedLeases = 16
 )
 
-// Pending returns entries; see [publisher.Outbox]. An entry that cannot be read
-// is left where it is, logged, and not returned.
-func (s *Store) Pending(ctx context.Context, after hookonce.EntryID, n int) ([]hookonce.Entry, error) {
-	var out []hookonce.Entry
-	for len(out) < n {
-		next, ok := following(after)
-		if !ok {
-			break
-		}
-		want := min(n-len(out), pageEntries)
-		page, err := s.client.XRangeN(ctx, s.keys.outbox(), formatID(next), "+", int64(want)).Result()
-		if err = s.unknown(err); err != nil {
-			return nil, err
-		}
-		for _, m := range page {
-			id, err := parseID(m.ID)
-			if err != nil {
-				return nil, s.unknown(err)
-			}
-			after = id
-			data, _ := m.Values["d"].(string)
-			e, err := entry.Unmarshal([]byte(data))
-			if err != nil {
-				s.o.Logger.ErrorContext(ctx, "outbox entry cannot be read and stays where it is", "entry", m.ID, "err", err)
-				continue
-			}
-			out = append(out, hookonce.Entry{ID: id, Event: e})
-		}
-		if len(page) < want {
-			break
+// firstError is the first of the requests' errors, as the store's.
+func (s *Store) firstError(reqs []*request) error {
+	for _, r := range reqs {
+		if r.err != nil {
+			return s.unknown(r.err)
 		}
 	}
-	return out, nil
-}
-
-// following is the least id above id. (Redis before 6.2 has no open ranges.)
-func following(id hookonce.EntryID) (hookonce.EntryID, bool) {
-	switch {
-	case id.Lo < math.MaxUint64:
-		return hookonce.EntryID{Hi: id.Hi, Lo: id.Lo + 1}, true
-	case id.Hi < math.MaxUint64:
-		return hookonce.EntryID{Hi: id.Hi + 1}, true
-	}
-	return id, false
+	return s.unknown(nil)
 }
 
 // Settle removes entries; see [publisher.Outbox]. It needs their events too, to
 // count their bytes off.
 func (s *Store) Settle(ctx context.Context, entries []hookonce.Entry) error {
-	for len(entries) > 0 {
-		n := min(len(entries), settleChunk)
-		args := append(make([]any, 0, 1+2*n), s.o.Instance)
-		for _, e := range entries[:n] {
-			args = append(args, formatID(e.ID), entry.Size(e.Event))
-		}
-		err := settleScript.Run(ctx, s.client, []string{s.keys.outbox(), s.keys.counters()}, args...).Err()
-		if err = s.unknown(err); err != nil {
-			return err
-		}
-		entries = entries[n:]
+	byShard := make([][]any, s.keys.shards)
+	for _, e := range entries {
+		shard, id := s.keys.streamID(e.ID)
+		byShard[shard] = append(byShard[shard], id, entry.Size(e.Event))
 	}
-	return nil
+	var calls []*request
+	for shard, args := range byShard {
+		keys := []string{s.keys.outbox(shard), s.keys.counters(shard)}
+		for len(args) > 0 {
+			n := min(len(args), 2*settleChunk)
+			calls = append(calls, settleScript.call(keys, append([]any{s.o.Instance}, args[:n]...)...))
+			args = args[n:]
+		}
+	}
+	s.send(ctx, false, calls...)
+	return s.firstError(calls)
 }
 
-// touch renews the lease and returns up to n instances whose lease has ended.
-func (s *Store) touch(ctx context.Context, n int) ([]string, error) {
-	ended, err := touchScript.Run(ctx, s.client, []string{s.keys.instances()}, s.o.Instance, s.o.Lease.Milliseconds(), n).StringSlice()
-	return ended, s.unknown(err)
+// expired is an instance whose lease on a shard has ended.
+type expired struct {
+	shard    int
+	instance string
 }
 
-// Adopt renews the lease and takes entries over; see [publisher.Outbox].
+// touch renews the lease on every shard and returns up to n instances of each
+// whose lease has ended.
+func (s *Store) touch(ctx context.Context, n int) ([]expired, error) {
+	calls := make([]*request, s.keys.shards)
+	for shard := range calls {
+		calls[shard] = touchScript.call([]string{s.keys.instances(shard)}, s.o.Instance, s.o.Lease.Milliseconds(), n)
+	}
+	s.send(ctx, false, calls...)
+	var ended []expired
+	for shard, r := range calls {
+		list, _ := r.value.([]any)
+		for _, v := range list {
+			if instance, ok := v.(string); ok {
+				ended = append(ended, expired{shard, instance})
+			}
+		}
+	}
+	return ended, s.firstError(calls)
+}
+
+// Adopt renews the lease and takes entries over; see [publisher.Outbox]. A
+// shard whose node is away does not keep those of the others.
 func (s *Store) Adopt(ctx context.Context, n int) (int, error) {
-	ended, err := s.touch(ctx, endedLeases)
-	if err != nil {
-		return 0, err
-	}
+	ended, failed := s.touch(ctx, endedLeases)
 	total := 0
-	for _, instance := range ended {
+	for _, e := range ended {
 		for total < n {
-			moved, err := s.move(ctx, instance, min(n-total, moveEntries))
+			moved, err := s.move(ctx, e, min(n-total, moveEntries))
 			total += moved
 			if err != nil {
 				return total, err
@@ -118,53 +99,74 @@ func (s *Store) Adopt(ctx context.Context, n int) (int, error) {
 			}
 		}
 	}
-	return total, nil
+	return total, failed
 }
 
-func (s *Store) move(ctx context.Context, instance string, n int) (int, error) {
-	moved, err := moveScript.Run(ctx, s.client,
-		[]string{s.keys.outbox(), s.keys.instances(), s.keys.counters(), s.keys.outboxOf(instance)},
-		s.o.Instance, instance, n, moveBytes).Int()
-	return moved, s.unknown(err)
+func (s *Store) move(ctx context.Context, from expired, n int) (int, error) {
+	r := moveScript.call([]string{
+		s.keys.outbox(from.shard), s.keys.instances(from.shard), s.keys.counters(from.shard),
+		s.keys.outboxOf(from.shard, from.instance),
+	}, s.o.Instance, from.instance, n, moveBytes)
+	s.send(ctx, false, r)
+	moved, _ := r.value.(int64)
+	return int(moved), s.unknown(r.err)
 }
 
 // Stats is the size of the outboxes of all instances: two counters, and a look
-// at the first entry of each instance.
+// at the first entry of each instance, for each shard.
 func (s *Store) Stats(ctx context.Context) (publisher.OutboxStats, error) {
 	var st publisher.OutboxStats
-	values, err := s.client.HMGet(ctx, s.keys.counters(), "events", "bytes").Result()
-	if err = s.unknown(err); err != nil {
+	counters := make([]*request, s.keys.shards)
+	for shard := range counters {
+		name := s.keys.counters(shard)
+		counters[shard] = command(name, "hmget", name, "events", "bytes")
+	}
+	s.send(ctx, false, counters...)
+	if err := s.firstError(counters); err != nil {
 		return st, err
 	}
-	st.Events, st.Bytes = count(values[0]), count(values[1])
-	if st.Events == 0 {
-		return st, nil
-	}
-	instances, err := s.client.ZRange(ctx, s.keys.instances(), 0, -1).Result()
-	if err = s.unknown(err); err != nil {
-		return st, err
-	}
-	for _, instance := range instances {
-		ms, err := firstScript.Run(ctx, s.client, []string{s.keys.outboxOf(instance)}).Int64()
-		if errors.Is(err, redis.Nil) {
-			continue
+	var filled []int
+	for shard, r := range counters {
+		values, _ := r.value.([]any)
+		if len(values) != 2 {
+			return st, s.unknown(fmt.Errorf("HMGET answered %d values", len(values)))
 		}
-		if err = s.unknown(err); err != nil {
-			return st, err
+		events := count(values[0])
+		if events > 0 {
+			filled = append(filled, shard)
 		}
-		if at := time.UnixMilli(ms).UTC(); st.Oldest.IsZero() || at.Before(st.Oldest) {
-			st.Oldest = at
-		}
+		st.Events += events
+		st.Bytes += count(values[1])
 	}
-	return st, nil
+	var err error
+	st.Oldest, err = s.oldest(ctx, filled)
+	return st, err
 }
 
-// count reads a counter; a missing one is 0.
-func count(v any) int64 {
-	s, _ := v.(string)
-	n, err := strconv.ParseInt(s, 10, 64)
-	if err != nil {
-		return 0
+// oldest is when the oldest entry of some shards was claimed.
+func (s *Store) oldest(ctx context.Context, shards []int) (at time.Time, err error) {
+	lists := make([]*request, len(shards))
+	for i, shard := range shards {
+		name := s.keys.instances(shard)
+		lists[i] = command(name, "zrange", name, 0, -1)
 	}
-	return max(n, 0)
+	s.send(ctx, false, lists...)
+	if err := s.firstError(lists); err != nil {
+		return at, err
+	}
+	var looks []*request
+	for i, r := range lists {
+		instances, _ := r.value.([]any)
+		for _, v := range instances {
+			instance, _ := v.(string)
+			looks = append(looks, firstScript.call([]string{s.keys.outboxOf(shards[i], instance)}))
+		}
+	}
+	s.send(ctx, false, looks...)
+	for _, r := range looks {
+		if ms := count(r.value); ms > 0 && (at.IsZero() || time.UnixMilli(ms).Before(at)) {
+			at = time.UnixMilli(ms).UTC()
+		}
+	}
+	return at, s.firstError(looks)
 }

@@ -1,6 +1,7 @@
-// Package redis is the claim store on one Redis server: highest rate, lowest
-// latency. A claim and its outbox entry are written by one Lua script, so that
-// there is never one without the other; concurrent claims share a script call.
+// Package redis is the claim store on one Redis server, on a master that
+// Sentinel names, or on a Redis Cluster: highest rate, lowest latency. A claim
+// and its outbox entry are written by one Lua script, so that there is never one
+// without the other; concurrent claims share a script call.
 //
 // # What is in Redis
 //
@@ -13,12 +14,28 @@
 // renews the lease; when it has ended, another instance's Adopt takes the
 // entries over. Streams are never trimmed.
 //
+// A cluster has all of that [Shards] times, with "{<shard>}:" behind the first
+// colon: idem:{7}:orders:A-1, hookonce:{7}:outbox:<instance>. A key's shard is
+// the 32-bit FNV-1a hash of <source>/<key>, modulo the number of shards. Leases,
+// adoption and bounds are each shard's own. Between shards the outbox keeps the
+// order of the nodes' clocks.
+//
 // # What it promises
 //
 // As much as the server does: with appendfsync always nothing acknowledged is
-// lost by kill -9. [Store.Warnings] says what a server's configuration may
+// lost by kill -9, and with [Options.Wait] nothing that so many replicas have is
+// lost by a fail-over. [Store.Warnings] says what a server's configuration may
 // lose. A value under idem: that Hookonce did not write is neither new nor a
-// duplicate: its state is unknown.
+// duplicate, unless [Options.Adopt] says what it means: its state is unknown.
+//
+// # Repeats
+//
+// Nothing is sent twice by itself. The client library's own retries are off;
+// where a cluster's node, a restarted server or a new master answers that it has
+// not carried out a command (MOVED, ASK, NOSCRIPT), and only there, the command
+// goes on to the next place. Any other error leaves the state unknown, and the
+// caller repeats the claim with its token: one that was made is New again, on
+// whatever server it is found.
 package redis
 
 import (
@@ -26,13 +43,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/url"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/hookonce/hookonce"
 	"github.com/hookonce/hookonce/internal/batch"
@@ -44,12 +59,35 @@ const (
 	DefaultLease     = 10 * time.Second
 	DefaultMaxEvents = 1_000_000
 	DefaultMaxBytes  = 512 << 20
+	// DefaultWaitTimeout is far above what a healthy replica takes, and within
+	// what senders wait for an answer.
+	DefaultWaitTimeout = 500 * time.Millisecond
 )
 
 // Options configure a store. Only URL is needed.
 type Options struct {
-	// URL is redis://[user:password@]host[:port][/database], or rediss:// for TLS.
+	// URL is one of, each with rediss in place of redis for TLS:
+	//
+	//	redis://[user:password@]host[:port][/database]
+	//	redis-sentinel://[user:password@]host[:port],…/master[/database]
+	//	redis-cluster://[user:password@]host[:port],…
+	//
+	// The hosts of a cluster are where it is first asked for its nodes. User and
+	// password are those of the data servers; sentinels with passwords of their own
+	// take them as parameters, ?sentinel_user=…&sentinel_password=…. With TLS,
+	// ?tls_ca=FILE trusts a private authority alone, and &tls_cert=FILE&tls_key=FILE
+	// show a certificate.
 	URL string
+	// Wait is how many replicas must have a claim before it is answered, New or
+	// Duplicate; 0 waits for none. With fewer within WaitTimeout the state is
+	// unknown, though the claim is made: repeat it with its token. Nothing
+	// answered is lost when one of Wait replicas takes over; let Wait be as many as
+	// may.
+	Wait int
+	// WaitTimeout bounds that; 0 means [DefaultWaitTimeout].
+	WaitTimeout time.Duration
+	// Adopt names, by source, what older guards have left in the same Redis.
+	Adopt map[string]Adopt
 	// Instance names this process among those that share the server; it keeps
 	// its outbox under it. Empty means a random name: what it leaves is adopted
 	// by the others, or by itself when it is started again.
@@ -58,7 +96,9 @@ type Options struct {
 	// claim or Adopt, by the server's clock; 0 means [DefaultLease].
 	Lease time.Duration
 	// MaxEvents and MaxBytes bound the outboxes of all instances together (in
-	// encoded bytes): a claim beyond them is refused with ErrOutboxFull.
+	// encoded bytes): a claim beyond them is refused with ErrOutboxFull. In a
+	// cluster each of the [Shards] has its share, and an event above the share is
+	// taken when its shard is empty.
 	// 0 means [DefaultMaxEvents] and [DefaultMaxBytes].
 	MaxEvents, MaxBytes int64
 	// Now is the clock for the time a claim was first seen; nil means time.Now.
@@ -73,7 +113,7 @@ type Options struct {
 // Store is an open store. Its methods may be called from several goroutines.
 type Store struct {
 	o      Options
-	client *redis.Client
+	nodes  nodes
 	keys   names
 	claims *batch.Batcher[*claiming, hookonce.Claimed]
 	close  sync.Once
@@ -84,16 +124,25 @@ type Store struct {
 // retry; its errors wrap hookonce.ErrUnknown unless the URL is at fault, and
 // never show the URL's password.
 func Open(ctx context.Context, o Options) (*Store, error) {
-	ro, err := clientOptions(o.URL)
+	a, err := parseURL(o.URL)
 	if err != nil {
 		return nil, err
 	}
 	o = o.withDefaults()
-	s := &Store{o: o, client: redis.NewClient(ro), keys: names{instance: o.Instance}}
-	if _, err := s.touch(ctx, 0); err != nil {
-		return nil, errors.Join(fmt.Errorf("redis %s: %w", ro.Addr, err), s.client.Close())
+	wait := time.Duration(0)
+	if o.Wait > 0 {
+		wait = o.WaitTimeout
 	}
-	s.claims = batch.New(batch.Options{MaxItems: maxItems, MaxBytes: maxBytes, Workers: 4, Timeout: 2 * time.Second}, s.claimBatch)
+	s := &Store{o: o, nodes: a.connect(wait), keys: names{instance: o.Instance, shards: 1}}
+	if a.kind == "cluster" {
+		s.keys.shards = Shards
+	}
+	if _, err := s.touch(ctx, 0); err != nil {
+		return nil, errors.Join(fmt.Errorf("redis %s: %w", strings.Join(a.hosts, ","), err), s.nodes.Close())
+	}
+	s.claims = batch.New(batch.Options{
+		MaxItems: maxItems, MaxBytes: maxBytes, Workers: 4, Timeout: 2*time.Second + wait,
+	}, s.claimBatch)
 	return s, nil
 }
 
@@ -109,6 +158,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.MaxBytes <= 0 {
 		o.MaxBytes = DefaultMaxBytes
+	}
+	if o.WaitTimeout <= 0 {
+		o.WaitTimeout = DefaultWaitTimeout
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -131,43 +183,9 @@ func init() { redis.SetLogger(quiet{}) }
 
 func (quiet) Printf(context.Context, string, ...any) {}
 
-// errURL does not quote the URL: it may hold a password.
-var errURL = errors.New("store.redis is not a Redis URL: want redis://[user:password@]host[:port][/database], or rediss:// for TLS")
-
-func clientOptions(rawURL string) (*redis.Options, error) {
-	u, err := url.Parse(rawURL)
-	if err != nil {
-		return nil, errURL
-	}
-	switch u.Scheme {
-	case "redis", "rediss":
-	case "redis-sentinel", "redis-cluster":
-		return nil, fmt.Errorf("store.redis: %s:// is not supported yet: use the URL of one server, redis:// or rediss://", u.Scheme)
-	default:
-		return nil, errURL
-	}
-	o, err := redis.ParseURL(rawURL)
-	if err != nil {
-		return nil, errURL
-	}
-	// A repeated command whose first answer was lost would turn a first
-	// delivery into a duplicate of itself; and the caller has a budget.
-	o.MaxRetries = -1
-	o.DialerRetries = 1
-	o.ContextTimeoutEnabled = true
-	o.DialTimeout = 2 * time.Second
-	o.ReadTimeout, o.WriteTimeout = time.Second, time.Second
-	o.PoolTimeout = time.Second
-	o.PoolSize = 16
-	// Commands that servers before 7.2, and Valkey, answer with errors.
-	o.DisableIdentity = true
-	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	return o, nil
-}
-
-// Ping tells whether the server answers; its error wraps hookonce.ErrUnknown.
+// Ping tells whether the server answers, in a cluster every master; its error wraps hookonce.ErrUnknown.
 func (s *Store) Ping(ctx context.Context) error {
-	return s.unknown(s.client.Ping(ctx).Err())
+	return s.unknown(s.nodes.each(ctx, func(ctx context.Context, c *redis.Client) error { return c.Ping(ctx).Err() }))
 }
 
 // Close finishes the running claims and closes the connections. Entries stay;
@@ -175,43 +193,7 @@ func (s *Store) Ping(ctx context.Context) error {
 func (s *Store) Close() error {
 	s.close.Do(func() {
 		s.claims.Close()
-		s.closed = s.client.Close()
+		s.closed = s.nodes.Close()
 	})
 	return s.closed
-}
-
-// unknown notes whether the server answered, and makes an error wrap
-// hookonce.ErrUnknown.
-func (s *Store) unknown(err error) error {
-	if err == nil {
-		s.o.Metrics.StoreUp.WithLabelValues("redis").Set(1)
-		return nil
-	}
-	if !errors.Is(err, context.Canceled) {
-		s.o.Metrics.StoreUp.WithLabelValues("redis").Set(0)
-	}
-	if hint := hint(err); hint != "" {
-		return fmt.Errorf("%w: %s: %w", hookonce.ErrUnknown, hint, err)
-	}
-	return fmt.Errorf("%w: %w", hookonce.ErrUnknown, err)
-}
-
-// hint says what to do about an error of the server.
-func hint(err error) string {
-	if _, ok := errors.AsType[redis.Error](err); !ok {
-		return ""
-	}
-	for prefix, text := range map[string]string{
-		"OOM":       "Redis is out of memory: raise maxmemory (policy noeviction) or lower max_outbox_bytes",
-		"MISCONF":   "Redis cannot save to its disk: see its log",
-		"READONLY":  "this Redis is a replica: use the URL of its master",
-		"NOAUTH":    "Redis wants a password: put it into the URL",
-		"WRONGPASS": "Redis refuses the user or password of the URL",
-		"NOPERM":    "this Redis user lacks a right: it needs @scripting, and read and write on idem:* and hookonce:*",
-	} {
-		if strings.HasPrefix(err.Error(), prefix) || strings.Contains(err.Error(), "-"+prefix+" ") {
-			return text
-		}
-	}
-	return ""
 }

@@ -9,6 +9,9 @@ import (
 //go:embed claim.lua
 var claimSource string
 
+//go:embed look.lua
+var lookSource string
+
 //go:embed settle.lua
 var settleSource string
 
@@ -21,12 +24,19 @@ var moveSource string
 //go:embed first.lua
 var firstSource string
 
-// The scripts are sent by their hash, and whole when the server has not seen
-// them (after a restart).
+// script is sent by its hash, and whole when the server has not seen it (after
+// a restart or a fail-over).
+type script struct{ source, hash string }
+
+func newScript(source string) *script {
+	return &script{source: source, hash: redis.NewScript(source).Hash()}
+}
+
 var (
-	claimScript  = redis.NewScript(claimSource)
-	settleScript = redis.NewScript(settleSource)
-	touchScript  = redis.NewScript(touchSource)
-	moveScript   = redis.NewScript(moveSource)
-	firstScript  = redis.NewScript(firstSource)
+	claimScript  = newScript(claimSource)
+	lookScript   = newScript(lookSource)
+	settleScript = newScript(settleSource)
+	touchScript  = newScript(touchSource)
+	moveScript   = newScript(moveSource)
+	firstScript  = newScript(firstSource)
 )

@@ -2,7 +2,7 @@ package redis
 
 import (
 	"encoding/binary"
-	"errors"
+	"regexp"
 	"strings"
 	"time"
 
@@ -23,15 +23,12 @@ const (
 	fixedPart = len(magic) + 16 + 16 + 8 + 2
 )
 
-// errForeign says that a value is not one of ours.
-var errForeign = errors.New("a value under idem: that Hookonce did not write (see store.adopt)")
+// streamID is what Redis gives an entry.
+var streamID = regexp.MustCompile(`^\d+-\d+$`)
 
-// errShared says that a short form of a long key is somebody else's.
-var errShared = errors.New("another key has the same name in Redis")
-
-// pack is the value of a claim up to the "@" before the id of its entry.
-func pack(c hookonce.Claim, firstSeen time.Time) []byte {
-	key := c.Claimed()
+// pack is the value under one of a claim's keys, up to the "@" before the id of
+// its entry.
+func pack(c hookonce.Claim, key hookonce.Key, firstSeen time.Time) []byte {
 	var lookup, event string
 	if shortened(key) {
 		lookup = key.String()
@@ -53,10 +50,11 @@ func pack(c hookonce.Claim, firstSeen time.Time) []byte {
 }
 
 // unpack reads the value that was found under the name of a key's claim.
-func unpack(key hookonce.Key, v string) (c hookonce.Claimed, err error) {
+func unpack(key hookonce.Key, v string) (c hookonce.Claimed, token hookonce.Token, err error) {
 	if len(v) < fixedPart || v[:len(magic)] != magic {
-		return c, errForeign
+		return c, token, errForeign
 	}
+	copy(token[:], v[len(magic):])
 	rest := []byte(v[len(magic)+16:])
 	copy(c.Fingerprint[:], rest)
 	c.FirstSeen = time.UnixMilli(int64(binary.BigEndian.Uint64(rest[16:]))).UTC()
@@ -66,25 +64,25 @@ func unpack(key hookonce.Key, v string) (c hookonce.Claimed, err error) {
 	for i := range texts {
 		n, used := binary.Uvarint(rest)
 		if used <= 0 || n > uint64(len(rest)-used) {
-			return hookonce.Claimed{}, errForeign
+			return hookonce.Claimed{}, token, errForeign
 		}
 		texts[i], rest = string(rest[used:used+int(n)]), rest[used+int(n):]
 	}
 	if shortened(key) != (texts[0] != "") || texts[0] != "" && texts[0] != key.String() {
-		return hookonce.Claimed{}, errShared
+		return hookonce.Claimed{}, token, errShared
 	}
 	id, ok := strings.CutPrefix(string(rest), "@")
-	if _, err := parseID(id); !ok || err != nil {
-		return hookonce.Claimed{}, errForeign
+	if !ok || !streamID.MatchString(id) {
+		return hookonce.Claimed{}, token, errForeign
 	}
 	c.Key = key
 	if texts[1] != "" {
 		source, id, ok := strings.Cut(texts[1], "/")
 		if !ok {
-			return hookonce.Claimed{}, errForeign
+			return hookonce.Claimed{}, token, errForeign
 		}
 		c.Key = hookonce.Key{Source: source, ID: id}
 	}
 	c.First.Body = texts[2]
-	return c, nil
+	return c, token, nil
 }
