@@ -34,14 +34,18 @@ lint: $(GOFUMPT) $(STATICCHECK) ## gofumpt, go vet, staticcheck
 fmt: $(GOFUMPT) ## format with gofumpt
 	$(GOFUMPT) -w .
 
-bench: $(TOOLS)/harness ## the benchmarks
-	$(TOOLS)/harness go test -run '^$$' -bench . -benchmem $(PKG)
+bench: deps $(TOOLS)/harness ## one table of what a delivery costs (ROUNDS, SECONDS, ROWS=regexp), then go test -bench
+	@go test -c -o $(TOOLS)/load ./test/load
+	@$(TOOLS)/load -table -rounds $${ROUNDS:-5} -seconds $${SECONDS:-3} -rows "$${ROWS:-}"
+	@$(TOOLS)/harness go test -run '^$$' -bench . -benchmem ./receiver ./publisher ./internal/batch ./internal/store/...
 
 fuzz: ## every fuzz target for FUZZTIME (default 30s) each
 	@sh test/fuzz.sh $(PKG)
 
-soak: deps fuzz $(TOOLS)/harness $(TOOLS)/gotest ## what takes long: fuzzing, and the guarantees over and over (SOAK times, default 10)
+soak: deps fuzz $(TOOLS)/harness $(TOOLS)/gotest ## what takes long: fuzzing, the guarantees over and over (SOAK times, default 10), draining a large outbox (EVENTS)
 	CGO_ENABLED=1 $(TOOLS)/harness $(TOOLS)/gotest -race -timeout 0 -count $${SOAK:-10} ./test/guarantee/... ./test/e2e/...
+	@go test -c -o $(TOOLS)/load ./test/load
+	@$(TOOLS)/load -drain -events $${EVENTS:-1000000}
 
 clean: ## remove what the targets above made
 	rm -rf bin $(TOOLS) coverage*

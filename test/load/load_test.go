@@ -1,0 +1,53 @@
+package load_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestRows serves a moment of every row: each works, and the table has them all.
+func TestRows(t *testing.T) {
+	ctx := t.Context()
+	chosen := rows(func(row) bool { return true })
+	s, err := startServers(ctx, chosen)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.close()
+	var out bytes.Buffer
+	p := plan{rounds: 1, length: 50 * time.Millisecond, warm: 50 * time.Millisecond, conns: 4}
+	if err := table(ctx, &out, s, chosen, p); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range chosen {
+		if !strings.Contains(out.String(), r.name) {
+			t.Errorf("no row %q in\n%s", r.name, &out)
+		}
+	}
+}
+
+// TestDrain drains a small outbox of each store.
+func TestDrain(t *testing.T) {
+	ctx := t.Context()
+	s, err := startServers(ctx, drains())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.close()
+	for _, r := range drains() {
+		set, err := s.complete(r.set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		set.Events = 300
+		for _, kind := range []string{"fill", "raw", "drain"} {
+			rate, _, err := runKind(ctx, set, kind)
+			if err != nil || rate <= 0 {
+				t.Errorf("%s %s: %v events a second: %v", kind, r.name, rate, err)
+			}
+			set.Keep = true
+		}
+	}
+}
