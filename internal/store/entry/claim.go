@@ -68,6 +68,7 @@ func MarkRepeats(claims []hookonce.Claim, out []hookonce.Claimed) {
 		}
 		if repeats {
 			out[i].Outcome, out[i].Entry = hookonce.Duplicate, hookonce.EntryID{}
+			continue // it has claimed nothing
 		}
 		taken[c.Claimed()] = true
 		for _, k := range c.Previous {

@@ -92,6 +92,7 @@ func TestCheck(t *testing.T) {
 		"no key":       func(c *hookonce.Claim) { c.Event.Key.ID = "" },
 		"long key":     func(c *hookonce.Claim) { c.Event.Key.ID = strings.Repeat("k", hookonce.MaxKey+1) },
 		"empty lookup": func(c *hookonce.Claim) { c.Lookup = &hookonce.Key{Source: "s"} },
+		"bad previous": func(c *hookonce.Claim) { c.Previous = []hookonce.Key{{Source: "s"}} },
 		"no ttl":       func(c *hookonce.Claim) { c.TTL = 0 },
 		"status":       func(c *hookonce.Claim) { c.Answer.Status = 301 },
 		"answer":       func(c *hookonce.Claim) { c.Answer.Body = strings.Repeat("x", entry.MaxAnswer+1) },

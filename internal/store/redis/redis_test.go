@@ -16,7 +16,8 @@ import (
 func TestMain(m *testing.M) { os.Exit(testenv.Run(m)) }
 
 func TestStore(t *testing.T) {
-	storetest.Run(t, storetest.Harness{Instances: true, New: func(t *testing.T) storetest.Backend {
+	t.Parallel()
+	storetest.Run(t, storetest.Harness{Instances: true, Foreign: true, Parallel: true, New: func(t *testing.T) storetest.Backend {
 		url := testenv.Redis(t)
 		return storetest.Backend{
 			Open: func(t *testing.T, o storetest.Options) storetest.Store {

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/hookonce/hookonce"
@@ -84,33 +85,57 @@ type row struct {
 	entry              int64
 }
 
+// run looks the claim's key and its previous keys up: the first one in force
+// decides. When none is, all of them are taken.
 func (p *claiming) run(ctx context.Context, t *txn) error {
 	now := t.s.o.Now().UnixMilli()
-	key := p.claim.Claimed()
-	digest := key.Digest()
-	var r row
-	err := t.stmt(ctx, sqlFindClaim).QueryRowContext(ctx, digest[:]).Scan(&r.id, &r.lookup, &r.eventKey,
-		&r.token, &r.fingerprint, &r.firstSeen, &r.status, &r.answer, &r.entry, &r.expires)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		r.id = 0
-	case err != nil:
-		return err
-	case string(r.lookup) != key.String():
-		p.result = hookonce.Claimed{Err: fmt.Errorf("%w: another key has the same digest", hookonce.ErrUnknown)}
-		return nil
-	case r.expires > now:
-		p.result, err = p.known(ctx, t, r)
-		return err
+	var expired []int64
+	for _, key := range p.keys() {
+		r, err := find(ctx, t, key)
+		switch {
+		case err != nil:
+			return err
+		case r.id == 0:
+		case string(r.lookup) != key.String():
+			p.result = hookonce.Claimed{Err: fmt.Errorf("%w: another key has the same digest", hookonce.ErrUnknown)}
+			return nil
+		case r.expires > now:
+			p.result, err = p.known(ctx, t, key, r)
+			return err
+		default:
+			expired = append(expired, r.id)
+		}
 	}
-	p.result, err = p.take(ctx, t, r.id, digest, now)
+	var err error
+	p.result, err = p.take(ctx, t, expired, now)
 	return err
+}
+
+// keys are all that are claimed together, each once; the key itself is the first.
+func (p *claiming) keys() []hookonce.Key {
+	keys := append(make([]hookonce.Key, 0, 1+len(p.claim.Previous)), p.claim.Claimed())
+	for _, k := range p.claim.Previous {
+		if !slices.Contains(keys, k) {
+			keys = append(keys, k)
+		}
+	}
+	return keys
+}
+
+// find reads the claim of a key; its id is 0 when there is none.
+func find(ctx context.Context, t *txn, key hookonce.Key) (r row, err error) {
+	digest := key.Digest()
+	err = t.stmt(ctx, sqlFindClaim).QueryRowContext(ctx, digest[:]).Scan(&r.id, &r.lookup, &r.eventKey,
+		&r.token, &r.fingerprint, &r.firstSeen, &r.status, &r.answer, &r.entry, &r.expires)
+	if errors.Is(err, sql.ErrNoRows) {
+		return row{}, nil
+	}
+	return r, err
 }
 
 // known answers a claim whose key is taken: by an earlier try with the same
 // token, or by another delivery.
-func (p *claiming) known(ctx context.Context, t *txn, r row) (hookonce.Claimed, error) {
-	key := p.claim.Claimed()
+func (p *claiming) known(ctx context.Context, t *txn, key hookonce.Key, r row) (hookonce.Claimed, error) {
 	if r.eventKey != nil {
 		source, id, ok := bytes.Cut(r.eventKey, []byte("/"))
 		if !ok {
@@ -141,8 +166,8 @@ func (p *claiming) known(ctx context.Context, t *txn, r row) (hookonce.Claimed, 
 	return out, nil
 }
 
-// take claims a free key; expired is the row of its former claim, or 0.
-func (p *claiming) take(ctx context.Context, t *txn, expired int64, digest [16]byte, now int64) (hookonce.Claimed, error) {
+// take claims the keys, which are free; expired are rows of their former claims.
+func (p *claiming) take(ctx context.Context, t *txn, expired []int64, now int64) (hookonce.Claimed, error) {
 	c := p.claim
 	id, err := t.accept(ctx, c.Event, now)
 	if errors.Is(err, hookonce.ErrOutboxFull) {
@@ -151,19 +176,22 @@ func (p *claiming) take(ctx context.Context, t *txn, expired int64, digest [16]b
 	if err != nil {
 		return hookonce.Claimed{}, err
 	}
-	if expired != 0 {
-		if _, err := t.exec(ctx, sqlDropClaim, expired); err != nil {
+	for _, row := range expired {
+		if _, err := t.exec(ctx, sqlDropClaim, row); err != nil {
 			return hookonce.Claimed{}, err
 		}
 	}
-	var eventKey []byte // null when the same
-	if c.Lookup != nil && *c.Lookup != c.Event.Key {
-		eventKey = []byte(c.Event.Key.String())
-	}
-	_, err = t.exec(ctx, sqlAddClaim, digest[:], []byte(c.Claimed().String()), eventKey, c.Token[:], c.Fingerprint[:],
-		now, c.Answer.Status, []byte(c.Answer.Body), id, now+c.TTL.Milliseconds())
-	if err != nil {
-		return hookonce.Claimed{}, err
+	for _, key := range p.keys() {
+		var eventKey []byte // null when the same
+		if key != c.Event.Key {
+			eventKey = []byte(c.Event.Key.String())
+		}
+		digest := key.Digest()
+		_, err = t.exec(ctx, sqlAddClaim, digest[:], []byte(key.String()), eventKey, c.Token[:], c.Fingerprint[:],
+			now, c.Answer.Status, []byte(c.Answer.Body), id, now+c.TTL.Milliseconds())
+		if err != nil {
+			return hookonce.Claimed{}, err
+		}
 	}
 	return hookonce.Claimed{
 		Outcome: hookonce.New, Entry: hookonce.EntryID{Lo: uint64(id)}, Key: c.Event.Key,

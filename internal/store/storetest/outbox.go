@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -21,12 +23,19 @@ func pendingInOrder(t *testing.T, h Harness) {
 	out := mustClaim(t, s, cs[:6]...)
 	out = append(out, mustClaim(t, s, cs[6:]...)...)
 	es := pending(t, s)
-	if keys(es) != "[0 1 2 3 4 5 6 7 8 9]" {
+	if h.keys(es) != "[0 1 2 3 4 5 6 7 8 9]" {
 		t.Fatalf("pending: %v", keys(es))
 	}
+	entry := map[hookonce.Key]hookonce.EntryID{}
+	for _, c := range out {
+		entry[c.Key] = c.Entry
+	}
 	for i, e := range es {
-		if e.ID != out[i].Entry {
-			t.Errorf("entry %d has id %v, the claim said %v", i, e.ID, out[i].Entry)
+		if e.ID != entry[e.Event.Key] {
+			t.Errorf("entry %d has id %v, the claim said %v", i, e.ID, entry[e.Event.Key])
+		}
+		if i > 0 && !less(es[i-1].ID, e.ID) {
+			t.Errorf("entry %d has id %v, after %v", i, e.ID, es[i-1].ID)
 		}
 	}
 	var after hookonce.EntryID
@@ -55,10 +64,11 @@ func settle(t *testing.T, h Harness) {
 	if err != nil || before.Events != 3 {
 		t.Fatalf("stats %+v, %v", before, err)
 	}
+	slices.SortFunc(es, func(a, b hookonce.Entry) int { return strings.Compare(a.Event.Key.ID, b.Event.Key.ID) })
 	if err := s.Settle(t.Context(), []hookonce.Entry{es[1], es[1]}); err != nil {
 		t.Fatal(err)
 	}
-	if keys(pending(t, s)) != "[a c]" || waiting(t, s) != 2 {
+	if h.keys(pending(t, s)) != "[a c]" || waiting(t, s) != 2 {
 		t.Errorf("left: %v, %d wait", keys(pending(t, s)), waiting(t, s))
 	}
 	unknown := hookonce.Entry{ID: hookonce.EntryID{Hi: 0, Lo: 999_999}, Event: es[0].Event}
@@ -82,8 +92,12 @@ func restart(t *testing.T, h Harness) {
 	c := claim("a")
 	mustClaim(t, s, c, claim("b"))
 	if !h.Queue {
-		if err := s.Settle(t.Context(), pending(t, s)[1:]); err != nil {
-			t.Fatal(err)
+		for _, e := range pending(t, s) {
+			if e.Event.Key.ID == "b" {
+				if err := s.Settle(t.Context(), []hookonce.Entry{e}); err != nil {
+					t.Fatal(err)
+				}
+			}
 		}
 	}
 	n := waiting(t, s)
@@ -128,6 +142,36 @@ func fullByCount(t *testing.T, h Harness) {
 	}
 	wantOutcome(t, mustClaim(t, s, claim("c"))[0], hookonce.New) // refused before: not claimed
 	wantFull(t, mustClaim(t, s, claim("d"))[0])
+}
+
+// fullByShare: each shard has its part of the bounds, and its own answers.
+func fullByShare(t *testing.T, h Harness) {
+	s := h.New(t).Open(t, Options{MaxEvents: 128, MaxBytes: 1 << 20})
+	var cs []hookonce.Claim
+	for i := range 400 {
+		cs = append(cs, claim(fmt.Sprint(i)))
+	}
+	taken := 0
+	for i, got := range mustClaim(t, s, cs...) {
+		if got.Err == nil {
+			taken++
+			cs[taken-1] = cs[i]
+			continue
+		}
+		wantFull(t, got)
+	}
+	if taken < 64 || taken > 128 || waiting(t, s) != int64(taken) {
+		t.Errorf("%d taken, %d wait", taken, waiting(t, s))
+	}
+	wantOutcome(t, mustClaim(t, s, claim(cs[0].Event.Key.ID))[0], hookonce.Duplicate)
+	if err := s.Settle(t.Context(), pending(t, s)); err != nil {
+		t.Fatal(err)
+	}
+	large, tooLarge := claim("large"), claim("too large")
+	large.Event.Body, tooLarge.Event.Body = make([]byte, 900<<10), make([]byte, 1<<20)
+	out := mustClaim(t, s, large, tooLarge)
+	wantOutcome(t, out[0], hookonce.New) // above its share, and alone
+	wantFull(t, out[1])
 }
 
 func fullByBytes(t *testing.T, h Harness) {
@@ -175,7 +219,7 @@ func adoptAfterTheLease(t *testing.T, h Harness) {
 		total += n
 		return total == 2
 	})
-	if keys(pending(t, other)) != "[a b]" || waiting(t, other) != 2 {
+	if h.keys(pending(t, other)) != "[a b]" || waiting(t, other) != 2 {
 		t.Errorf("pending %v, %d wait", keys(pending(t, other)), waiting(t, other))
 	}
 	st, err := other.Stats(t.Context())
@@ -210,7 +254,7 @@ func adoptInParts(t *testing.T, h Harness) {
 		total += n
 		return total == 7
 	})
-	if keys(pending(t, other)) != "[0 1 2 3 4 5 6]" || waiting(t, other) != 7 {
+	if h.keys(pending(t, other)) != "[0 1 2 3 4 5 6]" || waiting(t, other) != 7 {
 		t.Errorf("pending %v, %d wait", keys(pending(t, other)), waiting(t, other))
 	}
 }

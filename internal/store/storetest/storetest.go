@@ -14,6 +14,8 @@ package storetest
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -50,7 +52,7 @@ type Backend struct {
 	// closes it before it opens the next one.
 	Open func(t *testing.T, o Options) Store
 	// Foreign writes a value that Hookonce did not write under a key's name;
-	// kind is "text", "list" or "damaged". nil where the data is ours alone.
+	// kind is "text", "list" or "damaged". For [Harness.Foreign].
 	Foreign func(t *testing.T, key hookonce.Key, kind string)
 }
 
@@ -64,6 +66,14 @@ type Harness struct {
 	// Clock: expiry follows Options.Now. Otherwise it follows the server's
 	// clock, and the suite uses short times.
 	Clock bool
+	// Foreign: others may write under our names, see [Backend].Foreign.
+	Foreign bool
+	// Sharded: the data lie in parts: the outbox has an order within each of them
+	// only, each has its share of the bounds, and previous keys are looked up, not
+	// claimed.
+	Sharded bool
+	// Parallel lets the tests run beside each other: each has a backend of its own.
+	Parallel bool
 	// Queue: the store delivers by itself: Entry is always zero, nothing is
 	// ever Pending.
 	Queue bool
@@ -81,11 +91,19 @@ func Run(t *testing.T, h Harness) {
 		"InvalidItem":         invalidItem,
 		"EventSurvives":       eventSurvives,
 		"Restart":             restart,
-		"FullByCount":         fullByCount,
-		"FullByBytes":         fullByBytes,
+		"PreviousKeys":        previousKeys,
+		"PreviousLookup":      previousLookup,
 		"EndedContext":        endedContext,
 		"Closed":              closedStore,
 		"Linearizable":        linearizable,
+	}
+	if h.Sharded {
+		tests["FullByShare"] = fullByShare
+	} else {
+		tests["FullByCount"] = fullByCount
+		tests["FullByBytes"] = fullByBytes
+		tests["PreviousAreClaimed"] = previousAreClaimed
+		tests["PreviousInABatch"] = previousInABatch
 	}
 	if !h.Queue {
 		tests["PendingInOrder"] = pendingInOrder
@@ -100,15 +118,22 @@ func Run(t *testing.T, h Harness) {
 		tests["AdoptAfterTheLease"] = adoptAfterTheLease
 		tests["AdoptInParts"] = adoptInParts
 		tests["SettledElsewhere"] = settledElsewhere
-		tests["BoundsAreShared"] = boundsAreShared
 		tests["AdoptedByOne"] = adoptedByOne
 		tests["AdoptKeepsTheLease"] = adoptKeepsTheLease
 	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) { test(t, h) })
+	if h.Instances && !h.Sharded {
+		tests["BoundsAreShared"] = boundsAreShared
 	}
-	if h.New(t).Foreign != nil {
-		t.Run("ForeignValueIsUnknown", func(t *testing.T) { foreignValue(t, h) })
+	if h.Foreign {
+		tests["ForeignValueIsUnknown"] = foreignValue
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if h.Parallel {
+				t.Parallel()
+			}
+			test(t, h)
+		})
 	}
 }
 
@@ -195,3 +220,14 @@ func keys(es []hookonce.Entry) string {
 	}
 	return fmt.Sprint(out)
 }
+
+// keys are those of the entries, sorted where the outbox keeps no order.
+func (h Harness) keys(es []hookonce.Entry) string {
+	if h.Sharded {
+		es = slices.Clone(es)
+		slices.SortFunc(es, func(a, b hookonce.Entry) int { return strings.Compare(a.Event.Key.ID, b.Event.Key.ID) })
+	}
+	return keys(es)
+}
+
+func less(a, b hookonce.EntryID) bool { return a.Hi < b.Hi || a.Hi == b.Hi && a.Lo < b.Lo }
