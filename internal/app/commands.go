@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -34,11 +35,24 @@ func (c *cli) migrateCommand() *cobra.Command {
 	return migrate
 }
 
-// migrateUp migrates the inbox; SQLite files migrate themselves when a process
-// opens them, so that nothing is left to do for them.
+// migrateUp migrates store and inbox. SQLite files migrate themselves when a
+// process opens them, so that nothing is left to do for them.
 func migrateUp(ctx context.Context, p *process) error {
+	if kind := p.cfg.Store.Kind; kind == config.Postgres || kind == config.Hybrid {
+		err := p.await(ctx, "store", func(ctx context.Context) error {
+			store, err := p.rawPostgresStore(ctx)
+			if err != nil {
+				return err
+			}
+			return errors.Join(store.Migrate(ctx), store.Close())
+		})
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(p.stdout, "store: up to date")
+	}
 	if p.cfg.Inbox.Kind != config.Postgres {
-		fmt.Fprintln(p.stdout, "inbox: sqlite files migrate themselves; nothing to do")
+		fmt.Fprintln(p.stdout, "inbox: a SQLite file migrates itself; nothing to do")
 		return nil
 	}
 	db, dialect, err := p.inboxDB(ctx, false, "")

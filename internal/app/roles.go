@@ -93,13 +93,15 @@ func (s *system) openStore(ctx context.Context, receives bool) error {
 		if s.embedded() {
 			s.queue = store
 		}
-		s.upkeep = append(s.upkeep, stage{"store", func(ctx context.Context) error { store.Run(ctx); return nil }})
 	} else {
-		store, err := s.awaitStore(ctx, s.openRedis)
+		store, err := s.awaitStore(ctx, s.serverStore())
 		if err != nil {
 			return err
 		}
 		s.store = store
+	}
+	if u, ok := s.store.(interface{ Run(ctx context.Context) }); ok {
+		s.upkeep = append(s.upkeep, stage{"upkeep of the store", func(ctx context.Context) error { u.Run(ctx); return nil }})
 	}
 	for _, w := range s.store.Warnings(ctx) {
 		s.log.Warn(w)

@@ -12,6 +12,7 @@ import (
 	"github.com/hookonce/hookonce/internal/config"
 	"github.com/hookonce/hookonce/internal/inbox"
 	"github.com/hookonce/hookonce/internal/rabbit"
+	"github.com/hookonce/hookonce/internal/store/hybrid"
 	"github.com/hookonce/hookonce/internal/store/postgres"
 	"github.com/hookonce/hookonce/internal/store/redis"
 	"github.com/hookonce/hookonce/internal/store/sqlite"
@@ -42,6 +43,61 @@ func (p *process) openRedis(ctx context.Context) (claimStore, error) {
 		return nil, err // and no *redis.Store that is nil in an interface that is not
 	}
 	return store, nil
+}
+
+// openPostgres opens the Postgres store; it does not wait for it.
+func (p *process) openPostgres(ctx context.Context) (claimStore, error) {
+	store, err := p.postgresStore(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return store, nil
+}
+
+// postgresStore opens the store and refuses one behind this version's schema.
+func (p *process) postgresStore(ctx context.Context) (*postgres.Store, error) {
+	store, err := p.rawPostgresStore(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := store.CheckSchema(ctx); err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
+	return store, nil
+}
+
+func (p *process) rawPostgresStore(ctx context.Context) (*postgres.Store, error) {
+	c := p.cfg.Store
+	return postgres.OpenStore(ctx, postgres.StoreOptions{
+		DSN: c.Postgres.Reveal(), Schema: c.Schema, Lease: c.Lease,
+		MaxEvents: c.MaxOutbox, MaxBytes: int64(c.MaxOutboxBytes),
+		Logger: p.log, Metrics: p.metrics,
+	})
+}
+
+// openHybrid opens the Postgres store with Redis in front; only Postgres has to
+// be there.
+func (p *process) openHybrid(ctx context.Context) (claimStore, error) {
+	marks, err := redis.OpenMarks(p.cfg.Store.Redis.Reveal())
+	if err != nil {
+		return nil, err
+	}
+	store, err := p.postgresStore(ctx)
+	if err != nil {
+		return nil, errors.Join(err, marks.Close())
+	}
+	return hybrid.New(hybrid.Options{Store: store, Marks: marks, Logger: p.log, Metrics: p.metrics}), nil
+}
+
+// serverStore is how a store on servers is opened.
+func (p *process) serverStore() opener {
+	switch p.cfg.Store.Kind {
+	case config.Postgres:
+		return p.openPostgres
+	case config.Hybrid:
+		return p.openHybrid
+	}
+	return p.openRedis
 }
 
 // openSQLite opens the embedded store. With groups it delivers to them itself;

@@ -21,15 +21,16 @@ func (k *checker) lease(path string, lease, ttl time.Duration, ttlPath string) {
 
 func (k *checker) store() {
 	s := k.c.Store
-	if k.oneOf("store.kind", s.Kind, SQLite, Postgres, Redis, Hybrid) && (s.Kind == Postgres || s.Kind == Hybrid) {
-		k.bad("store.kind", "%s", notYet("store kind "+s.Kind, "use redis, or sqlite for a single receiver"))
-	}
+	k.oneOf("store.kind", s.Kind, SQLite, Postgres, Redis, Hybrid)
 	k.redis(s)
 	if s.RedisWait != 0 {
 		k.bad("store.redis_wait", "%s", notYet("redis_wait", "set it to 0, and use appendfsync always"))
 	}
-	if s.Postgres != "" {
+	switch {
+	case s.Postgres != "":
 		k.postgres("store.postgres", s.Postgres)
+	case (s.Kind == Postgres || s.Kind == Hybrid) && k.role != ConsumerRole:
+		k.bad("store.postgres", "store kind %s needs the database: postgres: postgres://hookonce@127.0.0.1/hookonce", s.Kind)
 	}
 	k.schema("store.schema", s.Schema)
 	k.lease("store.lease", s.Lease, s.ClaimTTL, "store.claim_ttl")
@@ -40,8 +41,8 @@ func (k *checker) store() {
 func (k *checker) redis(s Store) {
 	switch scheme, _, _ := strings.Cut(s.Redis.Reveal(), "://"); {
 	case s.Redis == "":
-		if s.Kind == Redis && k.role != ConsumerRole {
-			k.bad("store.redis", "store kind redis needs the server's address: redis: redis://127.0.0.1:6379/0")
+		if (s.Kind == Redis || s.Kind == Hybrid) && k.role != ConsumerRole {
+			k.bad("store.redis", "store kind %s needs the server's address: redis: redis://127.0.0.1:6379/0", s.Kind)
 		}
 	case scheme == "redis-sentinel" || scheme == "redis-cluster":
 		if s.Kind == Redis {

@@ -142,7 +142,7 @@ consumers:
         only_latest: true
 `, config.Options{})
 	wantProblems(t, err,
-		"h.yaml:2: store.kind: this version does not do store kind postgres yet: use redis",
+		"h.yaml:1: store.postgres: store kind postgres needs the database",
 		"h.yaml:3: store.adopt: this version does not do adopt yet",
 		"h.yaml:6: sources.a.provider: this version does not do provider github yet: use provider generic",
 		"h.yaml:7: sources.a.schema: this version",

@@ -8,7 +8,7 @@ import (
 // P2, P4: an order delivered many times at once, late, and after a restart
 // gives one ticket, and every answer is the first one.
 func TestP4_AnOrderDeliveredFiftyTimesGivesOneTicketAndOneAnswer(t *testing.T) {
-	bothShapes(t, func(t *testing.T, s *shape) {
+	everyStore(t, func(t *testing.T, s *shape) {
 		s.start()
 		url, body := s.hooks+"/hooks/orders", orderBody("A-1")
 		send := func() (answer, error) { return post(url, body, nil) }

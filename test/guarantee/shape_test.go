@@ -81,6 +81,14 @@ func bothShapes(t *testing.T, test func(t *testing.T, s *shape)) {
 	t.Run("split", func(t *testing.T) { test(t, newSplit(t, false)) })
 }
 
+// everyStore runs a test in the shape "one" and on each store of the shape "split".
+func everyStore(t *testing.T, test func(t *testing.T, s *shape)) {
+	bothShapes(t, test)
+	for _, kind := range []string{"postgres", "hybrid"} {
+		t.Run("split on "+kind, func(t *testing.T) { test(t, newSplitOn(t, kind, false)) })
+	}
+}
+
 // newOne prepares one process on the embedded store; it is not started.
 func newOne(t *testing.T) *shape {
 	dir, hooks, admin := t.TempDir(), freeAddr(t), freeAddr(t)
@@ -105,7 +113,9 @@ store: { lease: 3s }
 
 // newSplit prepares receiver and consumer on real servers; they are not
 // started. With private, the servers are this test's alone and can be killed.
-func newSplit(t *testing.T, private bool) *shape {
+func newSplit(t *testing.T, private bool) *shape { return newSplitOn(t, "redis", private) }
+
+func newSplitOn(t *testing.T, store string, private bool) *shape {
 	dir, hooks, admin, small := t.TempDir(), freeAddr(t), freeAddr(t), freeAddr(t)
 	s := &shape{t: t, name: "split", hooks: "http://" + hooks, admin: "http://" + admin}
 	s.redis = testenv.StartRedis(t)
@@ -120,10 +130,10 @@ func newSplit(t *testing.T, private bool) *shape {
 data_dir: %s/data
 receiver: { listen: %s, admin_listen: %s }
 admin: { listen: %s }
-store: { kind: redis, redis: "%s", lease: 3s }
+store: { kind: %s, redis: "%s", postgres: "%s", lease: 3s }
 broker: { kind: rabbitmq, url: "%s" }
 inbox: { kind: postgres, postgres: "%s", lease: 3s }
-`, dir, hooks, small, admin, s.redis.URL, s.amqp, dsn)+sources+consumers)
+`, dir, hooks, small, admin, store, s.redis.URL, dsn, s.amqp, dsn)+sources+consumers)
 	var err error
 	if s.db, err = postgres.Open(t.Context(), dsn, postgres.Options{}); err != nil {
 		t.Fatal(err)
