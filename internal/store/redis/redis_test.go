@@ -1,9 +1,13 @@
 package redis_test
 
 import (
+	"context"
+	"fmt"
 	"log/slog"
 	"os"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 
@@ -17,17 +21,53 @@ func TestMain(m *testing.M) { os.Exit(testenv.Run(m)) }
 
 func TestStore(t *testing.T) {
 	t.Parallel()
-	storetest.Run(t, storetest.Harness{Instances: true, Foreign: true, Parallel: true, New: func(t *testing.T) storetest.Backend {
+	h := storetest.Harness{Instances: true, Foreign: true, Parallel: true}
+	h.New = func(t *testing.T) storetest.Backend {
 		url := testenv.Redis(t)
-		return storetest.Backend{
-			Open: func(t *testing.T, o storetest.Options) storetest.Store {
-				return open(t, redis.Options{
-					URL: url, Instance: o.Instance, Lease: o.Lease, MaxEvents: o.MaxEvents, MaxBytes: o.MaxBytes, Now: o.Now,
-				})
-			},
-			Foreign: func(t *testing.T, key hookonce.Key, kind string) { foreign(t, client(t, url), key, kind) },
-		}
-	}})
+		return backend(redis.Options{URL: url}, func(t *testing.T) goredis.Cmdable { return client(t, url) }, false)
+	}
+	storetest.Run(t, h)
+}
+
+// TestSentinel runs the suite with a replica that must have every claim.
+func TestSentinel(t *testing.T) {
+	t.Parallel()
+	s := startSentinels(t)
+	var db atomic.Int32
+	h := storetest.Harness{Instances: true, Foreign: true, Parallel: true}
+	h.New = func(t *testing.T) storetest.Backend {
+		db := int(db.Add(1))
+		master := func(t *testing.T) goredis.Cmdable { return client(t, fmt.Sprintf("%s/%d", s.master.url(), db)) }
+		return backend(redis.Options{URL: s.url(db), Wait: 1, WaitTimeout: 5 * time.Second}, master, false)
+	}
+	t.Run("Suite", func(t *testing.T) { storetest.Run(t, h) })
+	t.Run("Failover", func(t *testing.T) { sentinelFailover(t, s) })
+}
+
+// TestCluster runs the suite on a cluster that is emptied for each test.
+func TestCluster(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t)
+	h := storetest.Harness{Instances: true, Foreign: true, Sharded: true}
+	h.New = func(t *testing.T) storetest.Backend {
+		must(t, c.client().ForEachMaster(t.Context(), func(ctx context.Context, r *goredis.Client) error { return r.FlushAll(ctx).Err() }))
+		return backend(redis.Options{URL: c.url()}, func(*testing.T) goredis.Cmdable { return c.client() }, true)
+	}
+	t.Run("Suite", func(t *testing.T) { storetest.Run(t, h) })
+	t.Run("Failover", func(t *testing.T) { clusterFailover(t, c) })
+}
+
+func backend(base redis.Options, server func(t *testing.T) goredis.Cmdable, cluster bool) storetest.Backend {
+	return storetest.Backend{
+		Open: func(t *testing.T, o storetest.Options) storetest.Store {
+			ro := base
+			ro.Instance, ro.Lease, ro.MaxEvents, ro.MaxBytes, ro.Now = o.Instance, o.Lease, o.MaxEvents, o.MaxBytes, o.Now
+			return open(t, ro)
+		},
+		Foreign: func(t *testing.T, key hookonce.Key, kind string) {
+			foreign(t, server(t), redis.ClaimName(key, cluster), kind)
+		},
+	}
 }
 
 func open(t testing.TB, o redis.Options) *redis.Store {
@@ -57,9 +97,8 @@ func client(t *testing.T, url string) *goredis.Client {
 	return c
 }
 
-func foreign(t *testing.T, c *goredis.Client, key hookonce.Key, kind string) {
+func foreign(t *testing.T, c goredis.Cmdable, name, kind string) {
 	t.Helper()
-	name := "idem:" + key.Source + ":" + key.ID
 	var err error
 	switch kind {
 	case "text":
