@@ -1,6 +1,6 @@
 // Package hybrid answers repeats from Redis and lets Postgres decide the rest.
 //
-//	store, err := hybrid.New(hybrid.Options{Store: postgresStore, Marks: redisMarks})
+//	store := hybrid.New(hybrid.Options{Store: postgresStore, Marks: redisMarks})
 //
 // Redis holds a mark for a key only once the broker has confirmed the key's
 // event: then the event is in a queue, and a repeat is a duplicate whatever
@@ -39,6 +39,8 @@ type Claims interface {
 	Ping(ctx context.Context) error
 	Warnings(ctx context.Context) []string
 	Run(ctx context.Context)
+	Recipe(ctx context.Context, source string) (string, error)
+	SetRecipe(ctx context.Context, source, recipe string) error
 	Close() error
 }
 
@@ -81,8 +83,8 @@ type Options struct {
 }
 
 // Store is the composition. Its methods may be called from several goroutines.
-// What it does not say here is [Options].Store's: Pending, Adopt, Stats, Ping
-// and Run.
+// What it does not say here is [Options].Store's: Pending, Adopt, Stats, Ping,
+// Run and the recipes.
 type Store struct {
 	Claims
 	o     Options

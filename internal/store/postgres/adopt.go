@@ -2,11 +2,17 @@ package postgres
 
 import (
 	"context"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 )
 
-// Adopt renews the lease and takes entries over; see [publisher.Outbox].
+// adoptTime ends an Adopt early, so that the lease is renewed in time however
+// slow the server is.
+const adoptTime = 2 * time.Second
+
+// Adopt renews the lease and takes entries over; see [publisher.Outbox]. It may
+// take fewer than there are: the next one goes on.
 func (s *Store) Adopt(ctx context.Context, n int) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, opTimeout)
 	defer cancel()
@@ -21,9 +27,9 @@ func (s *Store) Adopt(ctx context.Context, n int) (int, error) {
 	if err != nil {
 		return 0, s.unknown(err)
 	}
-	total := 0
+	total, start := 0, time.Now()
 	for _, id := range ended {
-		for total < n {
+		for total < n && time.Since(start) < adoptTime {
 			want := min(n-total, chunk)
 			moved, err := s.move(ctx, me, id, want)
 			total += moved

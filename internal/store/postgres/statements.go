@@ -9,27 +9,30 @@ type statements struct {
 	pending, settle, recount, stats   string
 	register, touch, ended, adopt     string
 	expire, forget, orphans, warnings string
+	recipe, setRecipe                 string
 }
 
 func makeStatements(schema string) statements {
 	p := func(text string) string { return strings.ReplaceAll(text, "{p}", prefix(schema)) }
 	return statements{
-		version:  p(`SELECT coalesce(max(version), 0) FROM {p}store_version`),
-		insert:   p(strings.ReplaceAll(sqlClaim, "{conflict}", "NOTHING")),
-		take:     p(strings.ReplaceAll(sqlClaim, "{conflict}", sqlTakeOver)),
-		find:     p(sqlFind),
-		pending:  p(sqlPending),
-		settle:   p(sqlSettle),
-		recount:  p(sqlRecount),
-		stats:    p(sqlStats),
-		register: p(sqlRegister),
-		touch:    p(sqlTouch),
-		ended:    p(sqlEnded),
-		adopt:    p(sqlAdopt),
-		expire:   p(sqlExpire),
-		forget:   p(sqlForget),
-		orphans:  p(sqlOrphans),
-		warnings: sqlWarnings,
+		version:   p(`SELECT coalesce(max(version), 0) FROM {p}store_version`),
+		insert:    p(strings.ReplaceAll(sqlClaim, "{conflict}", "NOTHING")),
+		take:      p(strings.ReplaceAll(sqlClaim, "{conflict}", sqlTakeOver)),
+		find:      p(sqlFind),
+		pending:   p(sqlPending),
+		settle:    p(sqlSettle),
+		recount:   p(sqlRecount),
+		stats:     p(sqlStats),
+		register:  p(sqlRegister),
+		touch:     p(sqlTouch),
+		ended:     p(sqlEnded),
+		adopt:     p(sqlAdopt),
+		expire:    p(sqlExpire),
+		forget:    p(sqlForget),
+		orphans:   p(sqlOrphans),
+		warnings:  sqlWarnings,
+		recipe:    p(`SELECT recipe FROM {p}recipes WHERE source = $1`),
+		setRecipe: p(`INSERT INTO {p}recipes (source, recipe) VALUES ($1, $2) ON CONFLICT (source) DO UPDATE SET recipe = excluded.recipe`),
 	}
 }
 

@@ -212,3 +212,15 @@ func TestDuplicatesWriteNothing(t *testing.T) {
 		t.Errorf("10000 duplicates wrote %d bytes of WAL", n)
 	}
 }
+
+func TestRecipes(t *testing.T) {
+	s := open(t, postgres.StoreOptions{DSN: migrated(t)})
+	for _, want := range []string{"", "one", "two"} {
+		if want != "" {
+			must(t, s.SetRecipe(t.Context(), "orders", want))
+		}
+		if got, err := s.Recipe(t.Context(), "orders"); got != want || err != nil {
+			t.Errorf("recipe %q, %v; want %q", got, err, want)
+		}
+	}
+}

@@ -41,6 +41,12 @@ CREATE TABLE {p}outbox (
 
 ALTER TABLE {p}outbox ALTER COLUMN event SET STORAGE EXTERNAL;
 
+-- How the keys of each source are made.
+CREATE TABLE {p}recipes (
+    source text NOT NULL PRIMARY KEY,
+    recipe text NOT NULL
+);
+
 -- A key is any bytes: what is no text is shown with octal escapes.
 CREATE FUNCTION {p}key_text(key bytea) RETURNS text LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
 BEGIN
@@ -51,6 +57,7 @@ END
 $$;
 
 -- For SQL that was written against a lock table: claims that are in force.
+-- An entry that another process has adopted counts as completed.
 CREATE VIEW {p}webhook_event_locks AS
 SELECT {p}key_text(substring(k.key FROM position('\x2f'::bytea IN k.key) + 1)) AS idempotency_key,
        {p}key_text(substring(k.key FROM 1 FOR position('\x2f'::bytea IN k.key) - 1)) AS source,
