@@ -25,6 +25,7 @@ func TestP1_KillingAnythingUnderLoadLosesAndRepeatsNothing(t *testing.T) {
 			func() { s.consumer.kill(); s.consumer.start() },
 			func() { s.redis.Kill(); s.redis.Start() },
 			func() { s.broker.Kill(); s.broker.Start() },
+			func() { s.postgres.Kill(); s.postgres.Start() },
 		}
 		underLoad(t, s, events, func() {
 			victims[0]()
@@ -34,7 +35,7 @@ func TestP1_KillingAnythingUnderLoadLosesAndRepeatsNothing(t *testing.T) {
 }
 
 // underLoad delivers the events while kill is called again and again, at least
-// four times, and wants every one exactly once.
+// five times, and wants every one exactly once.
 func underLoad(t *testing.T, s *shape, events int, kill func()) {
 	t.Helper()
 	orders := orderIDs("K", events)
@@ -55,7 +56,7 @@ func underLoad(t *testing.T, s *shape, events int, kill func()) {
 			continue
 		case <-accepted:
 		}
-		for ; kills < 4; kills++ {
+		for ; kills < 5; kills++ {
 			kill()
 		}
 		break

@@ -71,6 +71,7 @@ type shape struct {
 
 	receiver, consumer *process // the same process in the shape "one"
 	redis, broker      *testenv.Server
+	postgres           *testenv.Server // of a private shape
 	amqp               string
 }
 
@@ -119,13 +120,13 @@ func newSplitOn(t *testing.T, store string, private bool) *shape {
 	dir, hooks, admin, small := t.TempDir(), freeAddr(t), freeAddr(t), freeAddr(t)
 	s := &shape{t: t, name: "split", hooks: "http://" + hooks, admin: "http://" + admin}
 	s.redis = testenv.StartRedis(t)
+	var dsn string
 	if private {
-		s.broker = testenv.StartRabbitMQ(t)
-		s.amqp = s.broker.URL
+		s.broker, s.postgres = testenv.StartRabbitMQ(t), testenv.StartPostgres(t)
+		s.amqp, dsn = s.broker.URL, s.postgres.URL
 	} else {
-		s.amqp = testenv.RabbitMQ(t)
+		s.amqp, dsn = testenv.RabbitMQ(t), testenv.Postgres(t)
 	}
-	dsn := testenv.Postgres(t)
 	cfg := writeConfig(t, dir, fmt.Sprintf(`
 data_dir: %s/data
 receiver: { listen: %s, admin_listen: %s }
