@@ -35,7 +35,7 @@ type claimStore interface {
 func (p *process) openRedis(ctx context.Context) (claimStore, error) {
 	c := p.cfg.Store
 	store, err := redis.Open(ctx, redis.Options{
-		URL: c.Redis.Reveal(), Lease: c.Lease,
+		URL: c.Redis.Reveal(), Wait: c.RedisWait, Adopt: adopted(c.Adopt), Lease: c.Lease,
 		MaxEvents: c.MaxOutbox, MaxBytes: int64(c.MaxOutboxBytes),
 		Logger: p.log, Metrics: p.metrics,
 	})
@@ -43,6 +43,15 @@ func (p *process) openRedis(ctx context.Context) (claimStore, error) {
 		return nil, err // and no *redis.Store that is nil in an interface that is not
 	}
 	return store, nil
+}
+
+// adopted is what older guards have left in Redis.
+func adopted(c map[string]*config.Adopt) map[string]redis.Adopt {
+	out := make(map[string]redis.Adopt, len(c))
+	for source, a := range c {
+		out[source] = redis.Adopt{Prefix: a.Prefix, Final: a.Final}
+	}
+	return out
 }
 
 // openPostgres opens the Postgres store; it does not wait for it.

@@ -23,9 +23,10 @@ func (k *checker) store() {
 	s := k.c.Store
 	k.oneOf("store.kind", s.Kind, SQLite, Postgres, Redis, Hybrid)
 	k.redis(s)
-	if s.RedisWait != 0 {
-		k.bad("store.redis_wait", "%s", notYet("redis_wait", "set it to 0, and use appendfsync always"))
+	if s.RedisWait < 0 {
+		k.bad("store.redis_wait", "is a number of replicas: 0 waits for none")
 	}
+	k.adopt(s)
 	switch {
 	case s.Postgres != "":
 		k.postgres("store.postgres", s.Postgres)
@@ -36,21 +37,6 @@ func (k *checker) store() {
 	k.lease("store.lease", s.Lease, s.ClaimTTL, "store.claim_ttl")
 	k.atLeast("store.max_outbox", s.MaxOutbox, 1)
 	k.atLeast("store.max_outbox_bytes", int64(s.MaxOutboxBytes), 1)
-}
-
-func (k *checker) redis(s Store) {
-	switch scheme, _, _ := strings.Cut(s.Redis.Reveal(), "://"); {
-	case s.Redis == "":
-		if (s.Kind == Redis || s.Kind == Hybrid) && k.role != ConsumerRole {
-			k.bad("store.redis", "store kind %s needs the server's address: redis: redis://127.0.0.1:6379/0", s.Kind)
-		}
-	case scheme == "redis-sentinel" || scheme == "redis-cluster":
-		if s.Kind == Redis {
-			k.bad("store.redis", "%s", notYet(scheme+"://", "name one server with redis:// or rediss://"))
-		}
-	default:
-		k.address("store.redis", s.Redis, "redis", "rediss")
-	}
 }
 
 func (k *checker) broker() {

@@ -65,13 +65,24 @@ const (
 type Store struct {
 	Kind           string        `yaml:"kind"` // sqlite
 	Redis          Secret        `yaml:"redis"`
-	RedisWait      int           `yaml:"redis_wait"`
+	RedisWait      int           `yaml:"redis_wait"` // replicas that must have a claim before the answer; 0
 	Postgres       Secret        `yaml:"postgres"`
 	Schema         string        `yaml:"schema"`           // Postgres schema; hookonce
 	Lease          time.Duration `yaml:"lease"`            // 10s
 	ClaimTTL       time.Duration `yaml:"claim_ttl"`        // 45d
 	MaxOutbox      int64         `yaml:"max_outbox"`       // 1000000
 	MaxOutboxBytes Size          `yaml:"max_outbox_bytes"` // 2GiB; 512MiB for redis
+	// Adopt is what older guards have left, by source.
+	Adopt map[string]*Adopt `yaml:"adopt"`
+}
+
+// Adopt is what an older guard of a source has left in the same Redis: a value
+// under prefix + key counts as a known delivery when it is a stored response
+// (a JSON object with a 2xx status) or one of Final; else the state is unknown.
+type Adopt struct {
+	Kind   string   `yaml:"kind"`   // redis
+	Prefix string   `yaml:"prefix"` // like "idem:orders:"
+	Final  []string `yaml:"final"`  // like [ done, completed ]
 }
 
 // Broker carries events from receivers to consumers.

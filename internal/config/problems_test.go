@@ -67,7 +67,7 @@ store:
   kind: rediss
   lease: soon
   claim_ttl: 1s
-  redis_wait: 1
+  redis_wait: -1
 broker:
   kind: rabbitmq
   topology: maybe
@@ -95,7 +95,7 @@ consumers:
 		"h.yaml:4: receiver.max_body: must be more than 0 and at most 16MiB",
 		`h.yaml:6: store.kind: "rediss" is not known here: did you mean redis?`,
 		`h.yaml:7: store.lease: "soon" is not a duration`,
-		"h.yaml:9: store.redis_wait: this version does not do redis_wait yet",
+		"h.yaml:9: store.redis_wait: is a number of replicas",
 		"h.yaml:10: broker.url: broker kind rabbitmq needs",
 		`h.yaml:12: broker.topology: "maybe" is not known here: use one of assume, declare, verify`,
 		`h.yaml:14: sources.Bad: "Bad" cannot be a name`,
@@ -143,7 +143,6 @@ consumers:
 `, config.Options{})
 	wantProblems(t, err,
 		"h.yaml:1: store.postgres: store kind postgres needs the database",
-		"h.yaml:3: store.adopt: this version does not do adopt yet",
 		"h.yaml:6: sources.a.provider: this version does not do provider github yet: use provider generic",
 		"h.yaml:7: sources.a.schema: this version",
 		"h.yaml:8: sources.a.previous_keys[1]: a hash of the body is known for its window only",

@@ -9,7 +9,6 @@ import (
 // laterNames are documented names that this version does not read yet, by the
 // shape of their place, with the way to do without.
 var laterNames = map[string]string{
-	"store.adopt":                         "keep the old guard running in front for one retention, then switch",
 	"sources.*.schema":                    "let the effect refuse what does not fit",
 	"sources.*.dedup":                     "give the source a key",
 	"consumers.*.effects[].email":         "write a row with sql and let a mailer of yours send it",
