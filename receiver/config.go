@@ -73,7 +73,7 @@ const (
 	// claimTimeout bounds the claim, both tries together; publishTimeout a
 	// publish that an answer waits for. They run when the sender is gone too.
 	claimTimeout   = 5 * time.Second
-	publishTimeout = 10 * time.Second
+	publishTimeout = 5 * time.Second
 )
 
 func (c *Config) setDefaults() {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hookonce/hookonce"
 	"github.com/hookonce/hookonce/internal/rabbit"
+	"github.com/hookonce/hookonce/internal/store/postgres"
 	"github.com/hookonce/hookonce/publisher"
 )
 
@@ -19,6 +20,15 @@ const (
 	// openEvery is how often a store that is away is looked for.
 	openEvery = time.Second
 )
+
+// upkeeper is a store that has work of its own to do all the time.
+type upkeeper interface{ Run(ctx context.Context) }
+
+// hopeless says that waiting does not mend what is wrong with a store.
+func hopeless(err error) bool {
+	var wrong usageError
+	return errors.As(err, &wrong) || errors.Is(err, postgres.ErrSchema)
+}
 
 // opener opens the store of a receiver, once.
 type opener func(ctx context.Context) (claimStore, error)
@@ -36,7 +46,7 @@ func (s *system) awaitStore(ctx context.Context, open opener) (claimStore, error
 		s.onClose(store.Close)
 		return store, nil
 	}
-	if ctx.Err() != nil || !s.publishesWithoutStore() {
+	if ctx.Err() != nil || hopeless(err) || !s.publishesWithoutStore() {
 		return nil, err
 	}
 	look, cancel := context.WithTimeout(ctx, lookTimeout)
@@ -72,12 +82,14 @@ func (s *system) heal(ctx context.Context, late *lateStore, open opener) error {
 		if err == nil {
 			err = s.settleIn(ctx, late, store)
 		}
-		var wrong usageError
 		switch {
 		case err == nil:
+			if u, ok := store.(upkeeper); ok {
+				u.Run(ctx)
+			}
 			<-ctx.Done()
 			return nil
-		case errors.As(err, &wrong):
+		case hopeless(err):
 			return err
 		}
 		late.fail(err)

@@ -60,8 +60,8 @@ func (p *process) await(ctx context.Context, what string, try func(ctx context.C
 	delay, told := 50*time.Millisecond, false
 	for {
 		err := try(ctx)
-		if err == nil {
-			return nil
+		if err == nil || hopeless(err) {
+			return err
 		}
 		if !told && ctx.Err() == nil {
 			p.log.Warn("waiting for the "+what, "err", err, "startup_timeout", p.cfg.StartupTimeout)

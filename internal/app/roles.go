@@ -100,7 +100,7 @@ func (s *system) openStore(ctx context.Context, receives bool) error {
 		}
 		s.store = store
 	}
-	if u, ok := s.store.(interface{ Run(ctx context.Context) }); ok {
+	if u, ok := s.store.(upkeeper); ok {
 		s.upkeep = append(s.upkeep, stage{"upkeep of the store", func(ctx context.Context) error { u.Run(ctx); return nil }})
 	}
 	for _, w := range s.store.Warnings(ctx) {

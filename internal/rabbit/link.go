@@ -13,7 +13,7 @@ import (
 // Pauses between tries to connect, before jitter.
 const (
 	firstPause = 250 * time.Millisecond
-	maxPause   = 30 * time.Second
+	maxPause   = 5 * time.Second
 	// steady is how long a connection must stand to count as a good one.
 	steady = 5 * time.Second
 )
