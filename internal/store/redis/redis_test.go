@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"os"
 	"sync/atomic"
 	"testing"
@@ -21,10 +22,19 @@ func TestMain(m *testing.M) { os.Exit(testenv.Run(m)) }
 
 func TestStore(t *testing.T) {
 	t.Parallel()
-	h := storetest.Harness{Instances: true, Foreign: true, Parallel: true}
+	h := storetest.Harness{Instances: true, Foreign: true, Parallel: true, Lossy: true, Kill: true}
 	h.New = func(t *testing.T) storetest.Backend {
-		url := testenv.Redis(t)
-		return backend(redis.Options{URL: url}, func(t *testing.T) goredis.Cmdable { return client(t, url) }, false)
+		server := testenv.StartRedis(t)
+		b := backend(redis.Options{URL: server.URL}, func(t *testing.T) goredis.Cmdable { return client(t, server.URL) }, false)
+		b.Kill, b.Start = func(*testing.T) { server.Kill() }, func(*testing.T) { server.Start() }
+		b.Lossy = func(t *testing.T, o storetest.Options) (storetest.Store, func(bool)) {
+			u, err := url.Parse(server.URL)
+			must(t, err)
+			proxy := storetest.NewProxy(t, u.Host)
+			u.Host = proxy.Addr
+			return backend(redis.Options{URL: u.String()}, nil, false).Open(t, o), proxy.Lose
+		}
+		return b
 	}
 	storetest.Run(t, h)
 }

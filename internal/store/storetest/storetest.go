@@ -54,6 +54,12 @@ type Backend struct {
 	// Foreign writes a value that Hookonce did not write under a key's name;
 	// kind is "text", "list" or "damaged". For [Harness.Foreign].
 	Foreign func(t *testing.T, key hookonce.Key, kind string)
+	// Lossy opens a store through a [Proxy] or the like: while lose is on,
+	// requests are carried out and answers do not come back. For [Harness.Lossy].
+	Lossy func(t *testing.T, o Options) (s Store, lose func(on bool))
+	// Kill ends the server as kill -9 does, Start starts it again. For
+	// [Harness.Kill].
+	Kill, Start func(t *testing.T)
 }
 
 // Harness makes a store for the suite.
@@ -68,6 +74,8 @@ type Harness struct {
 	Clock bool
 	// Foreign: others may write under our names, see [Backend].Foreign.
 	Foreign bool
+	// Lossy and Kill: the backend can lose answers, and its server be killed.
+	Lossy, Kill bool
 	// Sharded: the data lie in parts: the outbox has an order within each of them
 	// only, each has its share of the bounds, and previous keys are looked up, not
 	// claimed.
@@ -96,6 +104,7 @@ func Run(t *testing.T, h Harness) {
 		"EndedContext":        endedContext,
 		"Closed":              closedStore,
 		"Linearizable":        linearizable,
+		"LinearizableExpiry":  linearizableWithExpiry,
 	}
 	if h.Sharded {
 		tests["FullByShare"] = fullByShare
@@ -123,6 +132,12 @@ func Run(t *testing.T, h Harness) {
 	}
 	if h.Instances && !h.Sharded {
 		tests["BoundsAreShared"] = boundsAreShared
+	}
+	if h.Lossy {
+		tests["LostAnswers"] = lostAnswers
+	}
+	if h.Kill {
+		tests["KilledMidBatch"] = killedMidBatch
 	}
 	if h.Foreign {
 		tests["ForeignValueIsUnknown"] = foreignValue
