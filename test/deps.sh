@@ -61,6 +61,6 @@ if [ ! -e "$policy" ]; then
 fi
 echo "installing: $missing"
 export DEBIAN_FRONTEND=noninteractive
-apt-get update -q
+apt-get update -qq
 # shellcheck disable=SC2086 # a list of packages
-apt-get install -q -y --no-install-recommends -o DPkg::Lock::Timeout=120 $missing
+apt-get install -qq -y --no-install-recommends -o DPkg::Lock::Timeout=120 $missing >/dev/null
