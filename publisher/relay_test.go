@@ -13,12 +13,25 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/rs/zerolog"
+	"go.uber.org/goleak"
+
 	"github.com/hookonce/hookonce"
 	"github.com/hookonce/hookonce/internal/testenv"
 	"github.com/hookonce/hookonce/publisher"
 )
 
-func TestMain(m *testing.M) { os.Exit(testenv.Run(m)) }
+func TestMain(m *testing.M) {
+	zerolog.SetGlobalLevel(zerolog.Disabled) // the proxy talks
+	// The proxy leaves goroutines behind that wait for each other when a fault is
+	// taken away in the middle of a transfer.
+	os.Exit(testenv.Run(m,
+		goleak.IgnoreAnyFunction("github.com/Shopify/toxiproxy/v2/stream.(*ChanWriter).Write"),
+		goleak.IgnoreAnyFunction("github.com/Shopify/toxiproxy/v2/toxics.(*ToxicStub).Run"),
+		goleak.IgnoreAnyFunction("github.com/Shopify/toxiproxy/v2.(*ToxicLink).read"),
+		goleak.IgnoreAnyFunction("github.com/Shopify/toxiproxy/v2.(*ToxicLink).write"),
+	))
+}
 
 // box is an outbox in memory, with the entries of one dead instance besides.
 type box struct {
@@ -99,6 +112,13 @@ func (b *box) size() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return len(b.entries)
+}
+
+// count is how many entries there ever were.
+func (b *box) count() uint64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.next
 }
 
 func (b *box) renewals() int {

@@ -58,6 +58,12 @@ func (s *Server) Stop() { s.t.Helper(); s.do(stopTimeout, s.s.Stop) }
 // answers.
 func (s *Server) Start() { s.t.Helper(); s.do(startTimeout, s.s.Start) }
 
+// Control runs rabbitmqctl with arguments, on a server of StartRabbitMQ.
+func (s *Server) Control(args ...string) {
+	s.t.Helper()
+	s.do(stopTimeout, func(ctx context.Context) error { return s.s.Control(ctx, args...) })
+}
+
 func (s *Server) do(limit time.Duration, f func(context.Context) error) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), limit)

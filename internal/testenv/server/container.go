@@ -23,6 +23,7 @@ type recipe struct {
 	cmd      []string
 	ports    []string // inside; the first is the one of the URL
 	stop     string   // signal of an orderly stop
+	ctl      string   // control program; "" when there is none
 	// urls makes URL and API from the addresses of ports, in their order.
 	urls  func(at []string) (url, api string)
 	ready func(ctx context.Context, at []string, url, api string) error
@@ -50,7 +51,7 @@ var recipes = map[Kind]recipe{
 		variable: "HOOKONCE_TEST_RABBITMQ_IMAGE", image: "rabbitmq:4-management",
 		// guest may connect from the container itself only.
 		env:   map[string]string{"RABBITMQ_DEFAULT_USER": "hookonce", "RABBITMQ_DEFAULT_PASS": "hookonce"},
-		ports: []string{"5672/tcp", "15672/tcp"}, stop: "SIGTERM",
+		ports: []string{"5672/tcp", "15672/tcp"}, stop: "SIGTERM", ctl: "rabbitmqctl",
 		urls: func(at []string) (string, string) {
 			return "amqp://hookonce:hookonce@" + at[0] + "/", "http://hookonce:hookonce@" + at[1]
 		},

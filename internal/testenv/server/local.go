@@ -24,6 +24,8 @@ type local struct {
 	cred    *credential                     // nil: the user of this process
 	soft    os.Signal                       // orderly stop
 	cleanup []func()                        // run by remove, last first
+	// ctl is the kind's control program; nil when there is none.
+	ctl func(ctx context.Context, args []string) *exec.Cmd
 
 	running *process
 }

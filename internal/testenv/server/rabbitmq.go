@@ -49,6 +49,11 @@ func localRabbitMQ(context.Context) (*Server, *local, error) {
 		ready:   func(ctx context.Context) error { return rabbitAnswers(ctx, "127.0.0.1:"+ports.amqp.String(), s.API) },
 		soft:    syscall.SIGTERM,
 		cleanup: []func(){release},
+		ctl: func(ctx context.Context, args []string) *exec.Cmd {
+			cmd := exec.CommandContext(ctx, filepath.Join(filepath.Dir(program), "rabbitmqctl"), args...)
+			cmd.Env = rabbitEnv(dir, ports)
+			return cmd
+		},
 	}
 	mapper, err := prepareRabbit(dir, epmd, ports)
 	if err != nil {
@@ -92,7 +97,13 @@ func prepareRabbit(dir, epmd string, p rabbitPorts) (*process, error) {
 // Erlang machine, so that signals reach the broker itself.
 func rabbitCommand(program, dir string, p rabbitPorts) *exec.Cmd {
 	cmd := exec.Command(program)
-	cmd.Env = append(withoutPrefix(os.Environ(), "RABBITMQ_", "ERL_", "HOME="),
+	cmd.Env = rabbitEnv(dir, p)
+	return cmd
+}
+
+// rabbitEnv tells the node, and its control program, where everything is.
+func rabbitEnv(dir string, p rabbitPorts) []string {
+	return append(withoutPrefix(os.Environ(), "RABBITMQ_", "ERL_", "HOME="),
 		"HOME="+dir,
 		"ERL_EPMD_PORT="+p.epmd.String(),
 		"ERL_EPMD_ADDRESS=127.0.0.1",
@@ -111,7 +122,6 @@ func rabbitCommand(program, dir string, p rabbitPorts) *exec.Cmd {
 		// Schedulers that spin while idle would take the processors from the tests.
 		"RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS=+sbwt none +sbwtdcpu none +sbwtdio none",
 	)
-	return cmd
 }
 
 func withoutPrefix(env []string, prefixes ...string) []string {

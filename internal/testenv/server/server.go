@@ -50,6 +50,8 @@ type backend interface {
 	kill(ctx context.Context) error  // SIGKILL, and wait for the end
 	stop(ctx context.Context) error  // orderly stop, and wait for the end
 	remove() error                   // end it and remove all that is left of it
+	// control runs the kind's control program.
+	control(ctx context.Context, args []string) error
 }
 
 // Open returns a server of the kind from the first source that has one.
