@@ -3,6 +3,7 @@ package redis_test
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -131,7 +132,8 @@ func sentinelFailover(t *testing.T, g *sentinels) {
 		_, err := s.ClaimOne(t.Context(), claimOf("after"))
 		return err != nil && errors.Is(err, hookonce.ErrUnknown) && redis.IsTooFew(err)
 	})
-	g.master.start() // Sentinel makes it a replica
+	g.master.start() // Sentinel makes it a replica; it takes its time
+	must(t, g.master.client().ReplicaOf(t.Context(), "127.0.0.1", strconv.Itoa(g.replica.port)).Err())
 	st.goesOn(t, "claims after the fail-over", 100)
 	st.end(t, s)
 }

@@ -45,6 +45,7 @@ func pending(t *testing.T, s *redis.Store) []hookonce.Entry {
 }
 
 func TestForgottenScriptsAreSentAgain(t *testing.T) {
+	t.Parallel()
 	server := testenv.StartRedis(t) // of its own: the scripts belong to the whole server
 	s := open(t, redis.Options{URL: server.URL})
 	mustClaim(t, s, claimOf("a"), hookonce.New)
@@ -58,6 +59,7 @@ func TestForgottenScriptsAreSentAgain(t *testing.T) {
 }
 
 func TestMemoryShortRefusesAndWritesNothing(t *testing.T) {
+	t.Parallel()
 	server := testenv.StartRedis(t)
 	c := client(t, server.URL)
 	s := open(t, redis.Options{URL: server.URL})
@@ -77,6 +79,7 @@ func TestMemoryShortRefusesAndWritesNothing(t *testing.T) {
 }
 
 func TestReplicaIsNamed(t *testing.T) {
+	t.Parallel()
 	server := testenv.StartRedis(t)
 	s := open(t, redis.Options{URL: server.URL})
 	must(t, client(t, server.URL).ReplicaOf(t.Context(), "127.0.0.1", "1").Err())
@@ -98,6 +101,7 @@ func TestPasswordIsNeverShown(t *testing.T) {
 }
 
 func TestUnreachableServerIsToldFast(t *testing.T) {
+	t.Parallel()
 	start := time.Now()
 	_, err := redis.Open(t.Context(), redis.Options{URL: "redis://127.0.0.1:1"})
 	if !errors.Is(err, hookonce.ErrUnknown) || !strings.Contains(err.Error(), "127.0.0.1:1") || time.Since(start) > 3*time.Second {
@@ -106,6 +110,7 @@ func TestUnreachableServerIsToldFast(t *testing.T) {
 }
 
 func TestWarnings(t *testing.T) {
+	t.Parallel()
 	server := testenv.StartRedis(t)
 	c := client(t, server.URL)
 	s := open(t, redis.Options{URL: server.URL})
@@ -145,6 +150,7 @@ func TestWarnings(t *testing.T) {
 }
 
 func TestUnreadableEntryStaysAndBlocksNobody(t *testing.T) {
+	t.Parallel()
 	server := testenv.Redis(t)
 	c := client(t, server)
 	s := open(t, redis.Options{URL: server, Instance: "one"})
@@ -163,6 +169,7 @@ func TestUnreadableEntryStaysAndBlocksNobody(t *testing.T) {
 
 // TestNamesInRedis pins what others rely on.
 func TestNamesInRedis(t *testing.T) {
+	t.Parallel()
 	server := testenv.Redis(t)
 	c := client(t, server)
 	s := open(t, redis.Options{URL: server, Instance: "one"})
@@ -192,6 +199,7 @@ func TestNamesInRedis(t *testing.T) {
 
 // TestShortFormsAreNotTaken: a key may look like the short form of a long one.
 func TestShortFormsAreNotTaken(t *testing.T) {
+	t.Parallel()
 	s := open(t, redis.Options{URL: testenv.Redis(t)})
 	for i, order := range [][2]bool{{false, true}, {true, false}} {
 		long := hookonce.Key{Source: "orders", ID: strings.Repeat(fmt.Sprint(i), 300)}
@@ -220,6 +228,7 @@ func TestShortFormsAreNotTaken(t *testing.T) {
 
 // TestWrongSizesHeal: an empty outbox has no bytes, whatever was counted.
 func TestWrongSizesHeal(t *testing.T) {
+	t.Parallel()
 	s := open(t, redis.Options{URL: testenv.Redis(t)})
 	for i := range 3 {
 		mustClaim(t, s, claimOf(fmt.Sprint(i)), hookonce.New)

@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -35,7 +36,11 @@ func (m *Marks) Get(ctx context.Context, keys []hookonce.Key) ([][]byte, error) 
 	for i, k := range keys {
 		answers[i] = p.Get(ctx, markName(k))
 	}
-	_, _ = p.Exec(ctx) // each answer has its own error
+	cmds, err := p.Exec(ctx)
+	// Each answer has its own error, but without a connection none has.
+	if err != nil && !slices.ContainsFunc(cmds, func(c redis.Cmder) bool { return c.Err() != nil }) {
+		return nil, err
+	}
 	out := make([][]byte, len(keys))
 	for i, a := range answers {
 		v, err := a.Bytes()

@@ -1,7 +1,6 @@
 package redis_test
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"net/url"
@@ -60,10 +59,15 @@ func TestCluster(t *testing.T) {
 	c := startCluster(t)
 	h := storetest.Harness{Instances: true, Foreign: true, Sharded: true}
 	h.New = func(t *testing.T) storetest.Backend {
-		must(t, c.client().ForEachMaster(t.Context(), func(ctx context.Context, r *goredis.Client) error { return r.FlushAll(ctx).Err() }))
+		c.flush(t)
 		return backend(redis.Options{URL: c.url()}, func(*testing.T) goredis.Cmdable { return c.client() }, true)
 	}
 	t.Run("Suite", func(t *testing.T) { storetest.Run(t, h) })
+	t.Run("Names", func(t *testing.T) { clusterNames(t, c) })
+	t.Run("Adopt", func(t *testing.T) { c.flush(t); testAdopt(t, c.url(), c.client(), "webhook:") })
+	t.Run("Rights", func(t *testing.T) { c.flush(t); work(t, open(t, redis.Options{URL: c.url(), Wait: 1})) })
+	t.Run("PartlyDown", func(t *testing.T) { clusterPartlyDown(t, c) })
+	t.Run("Moves", func(t *testing.T) { clusterMoves(t, c) })
 	t.Run("Failover", func(t *testing.T) { clusterFailover(t, c) })
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 
@@ -96,9 +97,13 @@ func (s *Store) pipeline(ctx context.Context, node *redis.Client, wait bool, gro
 	if wait {
 		waited = p.Do(ctx, "wait", s.o.Wait, s.o.WaitTimeout.Milliseconds())
 	}
-	_, err := p.Exec(ctx)
+	cmds, err := p.Exec(ctx)
 	if err != nil && !isAnswer(err) {
 		s.nodes.reload(ctx) // the node may have a successor
+	}
+	// The library does not tell the commands when there was no connection.
+	if slices.ContainsFunc(cmds, func(c redis.Cmder) bool { return c.Err() != nil }) {
+		err = nil
 	}
 	var missed error
 	if wait {
@@ -109,7 +114,9 @@ func (s *Store) pipeline(ctx context.Context, node *redis.Client, wait bool, gro
 		}
 	}
 	for _, r := range group {
-		r.value, r.err = r.cmd.Result()
+		if r.value, r.err = r.cmd.Result(); err != nil {
+			r.err = err
+		}
 		if errors.Is(r.err, redis.Nil) {
 			r.err = nil
 		}
