@@ -92,20 +92,21 @@ func TestB03(t *testing.T) {
 	}
 }
 
-// bomb is a gzip body that grows to size zeros.
+// bomb is a gzip body that grows to size zeros, made of members of 1 MiB each.
 func bomb(t *testing.T, size int) string {
+	const member = 1 << 20
 	var buf bytes.Buffer
 	z, err := gzip.NewWriterLevel(&buf, gzip.BestCompression)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := z.Write(make([]byte, size)); err != nil {
+	if _, err := z.Write(make([]byte, member)); err != nil {
 		t.Fatal(err)
 	}
 	if err := z.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return buf.String()
+	return strings.Repeat(buf.String(), size/member)
 }
 
 func TestB05(t *testing.T) {
