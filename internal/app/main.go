@@ -123,7 +123,12 @@ func (c *cli) roleCommand(use, short string, r config.Role, run role) *cobra.Com
 			if err != nil {
 				return err
 			}
-			return runProcess(cmd.Context(), cfg, log, c.stdout, run)
+			return runProcess(cmd.Context(), cfg, log, c.stdout, func(ctx context.Context, p *process) error {
+				p.reload = func() (*config.Config, error) {
+					return config.Load(config.Options{File: c.file, Set: c.set, Role: r})
+				}
+				return run(ctx, p)
+			})
 		},
 	}
 }

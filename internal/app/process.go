@@ -27,6 +27,8 @@ type process struct {
 	registry *prometheus.Registry
 	metrics  *telemetry.Metrics
 	closers  []func() error
+	// reload reads the configuration again; nil where nobody needs it.
+	reload func() (*config.Config, error)
 }
 
 func newProcess(cfg *config.Config, log *slog.Logger, stdout io.Writer) *process {

@@ -195,18 +195,38 @@ func (p *process) firstRunTable(ctx context.Context, db *sql.DB) error {
 
 // rabbitConfig is how this process speaks to RabbitMQ.
 func (p *process) rabbitConfig(name string) rabbit.Config {
-	urls := make([]string, len(p.cfg.Broker.URL))
-	for i, u := range p.cfg.Broker.URL {
-		urls[i] = u.Reveal()
-	}
 	c := rabbit.Config{
-		URLs: urls, Name: name, Topology: rabbit.Mode(p.cfg.Broker.Topology),
+		URLs: brokerURLs(p.cfg), Refresh: p.refreshedURLs, TLS: rabbit.TLS(p.cfg.Broker.TLS),
+		Name: name, Topology: rabbit.Mode(p.cfg.Broker.Topology),
 		Logger: p.log, Metrics: p.metrics,
 	}
 	for _, name := range sortedKeys(p.cfg.Consumers) {
 		c.Groups = append(c.Groups, rabbit.GroupTopology{Name: name, Bindings: p.cfg.Consumers[name].Match})
 	}
 	return c
+}
+
+func brokerURLs(cfg *config.Config) []string {
+	urls := make([]string, len(cfg.Broker.URL))
+	for i, u := range cfg.Broker.URL {
+		urls[i] = u.Reveal()
+	}
+	return urls
+}
+
+// refreshedURLs reads the broker's URLs anew, so that a password that was
+// changed in its file is used from the next connection on. A configuration that
+// does not load now keeps the URLs of the start.
+func (p *process) refreshedURLs() []string {
+	if p.reload == nil {
+		return nil
+	}
+	cfg, err := p.reload()
+	if err != nil {
+		p.log.Warn("the configuration could not be read again; the broker URLs stay as they are", "err", err)
+		return nil
+	}
+	return brokerURLs(cfg)
 }
 
 // pingTimeout bounds a health check.

@@ -3,6 +3,7 @@ package config
 import (
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -52,6 +53,7 @@ func (k *checker) broker() {
 		}
 		k.address(path, u, "amqp", "amqps")
 	}
+	k.brokerTLS(b)
 	if b.Kind == RabbitMQ {
 		if len(b.URL) == 0 {
 			k.bad("broker.url", "broker kind rabbitmq needs the server's address: url: amqp://user:password@host:5672/")
@@ -62,6 +64,17 @@ func (k *checker) broker() {
 		k.warn("broker.url", "is not used, as broker.kind is embedded: set kind: rabbitmq to use it")
 	}
 	k.embedded()
+}
+
+// brokerTLS wants a certificate with its key, and a connection that uses them.
+func (k *checker) brokerTLS(b Broker) {
+	if (b.TLS.Cert == "") != (b.TLS.Key == "") {
+		k.bad("broker.tls", "cert and key belong together: name both files, or neither")
+	}
+	secured := slices.ContainsFunc(b.URL, func(u Secret) bool { return strings.HasPrefix(u.Reveal(), "amqps://") })
+	if b.TLS != (BrokerTLS{}) && len(b.URL) > 0 && !secured {
+		k.bad("broker.tls", "is for encrypted connections: begin broker.url with amqps://, or leave tls out")
+	}
 }
 
 // embedded is the combination that lives in one process on SQLite.

@@ -90,6 +90,15 @@ type Broker struct {
 	Kind     string     `yaml:"kind"`     // embedded
 	URL      SecretList `yaml:"url"`      // one or a list, needed for rabbitmq
 	Topology string     `yaml:"topology"` // declare (default) | verify | assume
+	TLS      BrokerTLS  `yaml:"tls"`      // for amqps:// URLs
+}
+
+// BrokerTLS names files: the authorities that vouch for the broker (empty: the
+// system's), and our own certificate with its key, both or none.
+type BrokerTLS struct {
+	CA   string `yaml:"ca"`
+	Cert string `yaml:"cert"`
+	Key  string `yaml:"key"`
 }
 
 // Inbox is the consumers' database.

@@ -28,12 +28,28 @@ type GroupTopology struct {
 	Bindings []string
 }
 
+// TLS says whom to trust and who we are. Without it the system's authorities
+// are trusted.
+type TLS struct {
+	// CA is a file of PEM certificates: the authorities that may vouch for the
+	// broker, in place of the system's.
+	CA string
+	// Cert and Key are PEM files of our own certificate; both or none.
+	Cert, Key string
+}
+
 // Config is how to reach the broker and what must be there.
 type Config struct {
 	// URLs are amqp:// or amqps:// URLs of the same cluster, tried in turn.
 	// Reserved characters in user and password are percent-encoded. Default:
 	// guest on this machine.
 	URLs []string
+	// Refresh gives the URLs anew before each try to connect, for credentials
+	// that change; nil, or an empty answer, keeps URLs.
+	Refresh func() []string
+	// TLS is for amqps:// URLs. The files are read at each connection, so that
+	// renewed certificates are used from the next one on.
+	TLS TLS
 	// Name is the connection's name in the broker's listings; "hookonce".
 	Name string
 	// Heartbeat is how often both sides show that they live; 10s. A dead peer is
@@ -80,6 +96,16 @@ func (c Config) withDefaults() Config {
 		c.OnState = func(bool, error) {}
 	}
 	return c
+}
+
+// urls are those to connect to now.
+func (c Config) urls() []string {
+	if c.Refresh != nil {
+		if urls := c.Refresh(); len(urls) > 0 {
+			return urls
+		}
+	}
+	return c.URLs
 }
 
 func setDefault[T comparable](v *T, to T) {

@@ -22,6 +22,10 @@ func dial(ctx context.Context, cfg Config, rawURL string) (*session, error) {
 		// The parser's own message would show the password.
 		return nil, errors.New("broker URL cannot be read: it must be amqp:// or amqps://, reserved characters in user and password percent-encoded")
 	}
+	secured, err := cfg.TLS.config()
+	if err != nil {
+		return nil, err
+	}
 	s := &session{where: redacted(rawURL), done: make(chan struct{}), flow: newGate()}
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
@@ -29,8 +33,9 @@ func dial(ctx context.Context, cfg Config, rawURL string) (*session, error) {
 	properties := amqp.NewConnectionProperties()
 	properties.SetClientConnectionName(cfg.Name)
 	conn, err := amqp.DialConfig(rawURL, amqp.Config{
-		Heartbeat:  cfg.Heartbeat,
-		Properties: properties,
+		Heartbeat:       cfg.Heartbeat,
+		TLSClientConfig: secured,
+		Properties:      properties,
 		Dial: func(network, addr string) (net.Conn, error) {
 			raw, err := (&net.Dialer{}).DialContext(ctx, network, addr)
 			if err != nil {

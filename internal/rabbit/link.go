@@ -43,7 +43,8 @@ func newLink(cfg Config, role string, turn *sync.Mutex, serve func(context.Conte
 func (l *link) run(ctx context.Context) {
 	defer l.set(nil, true)
 	for try, failed := 0, 0; ctx.Err() == nil; try++ {
-		url := l.cfg.URLs[try%len(l.cfg.URLs)]
+		urls := l.cfg.urls()
+		url := urls[try%len(urls)]
 		began := time.Now()
 		err := l.once(ctx, url)
 		if ctx.Err() != nil {
@@ -54,7 +55,7 @@ func (l *link) run(ctx context.Context) {
 			failed = 0
 		}
 		// All URLs are tried before the pause grows.
-		pause(ctx, backoff(failed/len(l.cfg.URLs)))
+		pause(ctx, backoff(failed/len(urls)))
 		failed++
 	}
 }
