@@ -16,7 +16,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -51,16 +53,30 @@ type Sizer interface{ Size() int }
 type Batcher[Q, R any] struct {
 	o       Options
 	fn      func(context.Context, []Q) ([]R, error)
-	calls   chan call[Q, R]
+	spare   sync.Pool     // of *call
+	wake    chan struct{} // one token for each worker that is called
 	closing chan struct{}
-	once    sync.Once
 	workers sync.WaitGroup
+
+	mu     sync.Mutex
+	queue  []*call[Q, R]
+	idle   int // workers that wait and were not called
+	closed bool
 }
 
+// call is one item on its way.
 type call[Q, R any] struct {
 	item  Q
-	reply chan answer[R]
+	reply chan answer[R] // has room for the one answer
+	state atomic.Int32
 }
+
+// The states of a call: whoever changes it from queued decides.
+const (
+	queued int32 = iota
+	taken        // a worker carries it out
+	left         // its caller is gone: it is dropped
+)
 
 type answer[R any] struct {
 	value R
@@ -78,7 +94,8 @@ func New[Q, R any](o Options, fn func(ctx context.Context, items []Q) ([]R, erro
 	if o.Timeout <= 0 {
 		o.Timeout = DefaultTimeout
 	}
-	b := &Batcher[Q, R]{o: o, fn: fn, calls: make(chan call[Q, R]), closing: make(chan struct{})}
+	b := &Batcher[Q, R]{o: o, fn: fn, wake: make(chan struct{}, o.Workers), closing: make(chan struct{})}
+	b.spare.New = func() any { return &call[Q, R]{reply: make(chan answer[R], 1)} }
 	for range o.Workers {
 		b.workers.Go(b.work)
 	}
@@ -93,66 +110,110 @@ func orDefault(v, d int) int {
 }
 
 // Do carries out one item, together with those that wait at the same moment.
-// When ctx ends first it returns ctx.Err(), and the item may be carried out all
-// the same. After Close it returns [ErrClosed].
+// When ctx ends first it returns ctx.Err(), and an item that is under way by
+// then is carried out all the same. After Close it returns [ErrClosed].
 func (b *Batcher[Q, R]) Do(ctx context.Context, item Q) (R, error) {
-	c := call[Q, R]{item: item, reply: make(chan answer[R], 1)}
 	var none R
 	if err := ctx.Err(); err != nil {
 		return none, err
 	}
-	select {
-	case b.calls <- c:
-	case <-b.closing:
+	c := b.spare.Get().(*call[Q, R])
+	c.item = item
+	c.state.Store(queued)
+	if !b.add(c) {
 		return none, ErrClosed
-	case <-ctx.Done():
-		return none, ctx.Err()
 	}
 	select {
 	case a := <-c.reply:
+		var free Q
+		c.item = free
+		b.spare.Put(c) // nobody else has it any more
 		return a.value, a.err
 	case <-ctx.Done():
+		c.state.CompareAndSwap(queued, left)
 		return none, ctx.Err()
 	}
 }
 
-// Close refuses further items and waits for the calls that run. It may be
-// called more than once.
+// add queues a call and wakes a worker if one is idle.
+func (b *Batcher[Q, R]) add(c *call[Q, R]) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return false
+	}
+	b.queue = append(b.queue, c)
+	if b.idle > 0 {
+		b.idle--
+		b.wake <- struct{}{} // has room: there are no more tokens than workers
+	}
+	return true
+}
+
+// Close refuses further items, those that wait too, and waits for the calls
+// that run. It may be called more than once.
 func (b *Batcher[Q, R]) Close() {
-	b.once.Do(func() { close(b.closing) })
+	b.mu.Lock()
+	if !b.closed {
+		b.closed = true
+		close(b.closing)
+	}
+	waiting := b.queue
+	b.queue = nil
+	b.mu.Unlock()
+	for _, c := range waiting {
+		c.reply <- answer[R]{err: ErrClosed}
+	}
 	b.workers.Wait()
 }
 
 func (b *Batcher[Q, R]) work() {
+	calls := make([]*call[Q, R], 0, b.o.MaxItems)
 	items := make([]Q, 0, b.o.MaxItems)
-	replies := make([]chan answer[R], 0, b.o.MaxItems)
 	for {
-		select {
-		case <-b.closing:
-			return
-		case first := <-b.calls:
-			items, replies = b.gather(append(items, first.item), append(replies, first.reply))
+		// Requests that are ready to run queue their items first: fewer, larger
+		// batches. When there are none, this returns at once.
+		runtime.Gosched()
+		calls = b.take(calls)
+		if len(calls) == 0 {
+			select {
+			case <-b.closing:
+				return
+			case <-b.wake:
+			}
+			continue
 		}
-		b.carryOut(items, replies)
+		for _, c := range calls {
+			items = append(items, c.item)
+		}
+		b.carryOut(items, calls)
 		clear(items) // the answered items are not kept alive by an idle worker
-		clear(replies)
-		items, replies = items[:0], replies[:0]
+		clear(calls)
+		items, calls = items[:0], calls[:0]
 	}
 }
 
-// gather adds what waits now to the first item, within the bounds.
-func (b *Batcher[Q, R]) gather(items []Q, replies []chan answer[R]) ([]Q, []chan answer[R]) {
-	bytes := size(items[0])
-	for len(items) < b.o.MaxItems && bytes < b.o.MaxBytes {
-		select {
-		case c := <-b.calls:
-			items, replies = append(items, c.item), append(replies, c.reply)
+// take moves what waits to calls, within the bounds; when nothing does, the
+// worker counts as idle.
+func (b *Batcher[Q, R]) take(calls []*call[Q, R]) []*call[Q, R] {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	n, bytes := 0, 0
+	for n < len(b.queue) && len(calls) < b.o.MaxItems && (len(calls) == 0 || bytes < b.o.MaxBytes) {
+		c := b.queue[n]
+		n++
+		if c.state.CompareAndSwap(queued, taken) {
+			calls = append(calls, c)
 			bytes += size(c.item)
-		default:
-			return items, replies
 		}
 	}
-	return items, replies
+	rest := copy(b.queue, b.queue[n:])
+	clear(b.queue[rest:])
+	b.queue = b.queue[:rest]
+	if len(calls) == 0 {
+		b.idle++
+	}
+	return calls
 }
 
 func size(item any) int {
@@ -162,18 +223,18 @@ func size(item any) int {
 	return 0
 }
 
-func (b *Batcher[Q, R]) carryOut(items []Q, replies []chan answer[R]) {
+func (b *Batcher[Q, R]) carryOut(items []Q, calls []*call[Q, R]) {
 	ctx, cancel := context.WithTimeout(context.Background(), b.o.Timeout)
 	defer cancel()
 	values, err := b.fn(ctx, items)
 	if err == nil && len(values) != len(items) {
 		err = fmt.Errorf("batch: %d answers to %d items", len(values), len(items))
 	}
-	for i, reply := range replies {
+	for i, c := range calls {
 		a := answer[R]{err: err}
 		if err == nil {
 			a.value = values[i]
 		}
-		reply <- a // has room: each reply is answered once
+		c.reply <- a // has room: each call is answered once
 	}
 }

@@ -209,3 +209,33 @@ func BenchmarkDo(b *testing.B) {
 		}
 	})
 }
+
+// TestItemsOfCallersThatLeftAreDropped: while the store hangs, what nobody
+// waits for any more must not pile up in front of those who do.
+func TestItemsOfCallersThatLeftAreDropped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s slow
+		b := batch.New(batch.Options{}, s.do)
+		defer b.Close()
+		var wg sync.WaitGroup
+		wg.Go(func() { _, _ = b.Do(t.Context(), 0) })
+		synctest.Wait()
+		for i := range 5 {
+			wg.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+				defer cancel()
+				if _, err := b.Do(ctx, i); !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("got %v", err)
+				}
+			})
+		}
+		<-time.After(500 * time.Millisecond)
+		if got, err := b.Do(t.Context(), 7); got != "7" || err != nil {
+			t.Errorf("Do = %q, %v", got, err)
+		}
+		wg.Wait()
+		if fmt.Sprint(s.sizes) != "[1 1]" {
+			t.Errorf("batches of %v, want [1 1]", s.sizes)
+		}
+	})
+}

@@ -142,10 +142,11 @@ func (s *sender) full(end time.Time) error {
 // paced sends when a request is due and counts from then: a server that stalls
 // makes the requests late that wait for it meanwhile.
 func (s *sender) paced(due time.Time, every time.Duration, end time.Time) error {
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
 	for ; due.Before(end); due = due.Add(every) {
-		if rest := time.Until(due); rest > 0 {
-			time.Sleep(rest)
-		}
+		timer.Reset(time.Until(due)) // at once when it is late
+		<-timer.C
 		if err := s.exchange(); err != nil {
 			return err
 		}
