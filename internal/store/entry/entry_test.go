@@ -105,6 +105,31 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+// TestMarkRepeats: within a batch a key is New once, through whichever of its
+// keys it is met; what only repeats takes no key.
+func TestMarkRepeats(t *testing.T) {
+	c := func(id string, previous ...string) hookonce.Claim {
+		c := hookonce.Claim{Event: hookonce.Event{Key: hookonce.Key{Source: "s", ID: id}}}
+		for _, p := range previous {
+			c.Previous = append(c.Previous, hookonce.Key{Source: "s", ID: p})
+		}
+		return c
+	}
+	claims := []hookonce.Claim{c("a", "old"), c("b", "old"), c("b"), c("old"), c("a"), c("c")}
+	out := make([]hookonce.Claimed, len(claims))
+	for i := range out {
+		out[i] = hookonce.Claimed{Outcome: hookonce.New, Entry: hookonce.EntryID{Lo: 1}}
+	}
+	out[5] = hookonce.Claimed{Err: hookonce.ErrUnknown}
+	entry.MarkRepeats(claims, out)
+	want := []hookonce.Outcome{hookonce.New, hookonce.Duplicate, hookonce.New, hookonce.Duplicate, hookonce.Duplicate, 0}
+	for i, got := range out {
+		if got.Outcome != want[i] || (got.Entry != hookonce.EntryID{}) != (want[i] == hookonce.New) {
+			t.Errorf("item %d: %v with entry %v, want %v", i, got.Outcome, got.Entry, want[i])
+		}
+	}
+}
+
 func FuzzUnmarshal(f *testing.F) {
 	f.Add(entry.Marshal(full))
 	f.Add(entry.Marshal(hookonce.Event{}))

@@ -140,6 +140,7 @@ func sentinelFailover(t *testing.T, g *sentinels) {
 
 // clusterFailover: the shards of the other masters go on meanwhile.
 func clusterFailover(t *testing.T, c *cluster) {
+	c.flush(t)
 	s := open(t, redis.Options{URL: c.url(), Wait: 1, WaitTimeout: time.Second})
 	st := startStream(t, s)
 	st.goesOn(t, "claims", 200)
