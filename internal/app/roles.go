@@ -165,6 +165,11 @@ func (s *system) addConsumer(ctx context.Context) error {
 		return err
 	}
 	s.inbox = in
+	if q, ok := s.queue.(*rabbit.Queue); ok {
+		if err := s.forgetPatterns(ctx, q); err != nil {
+			return err
+		}
+	}
 	s.health.add("inbox", true, in.DB().PingContext)
 	c, err := consumer.New(consumer.Config{
 		Groups: s.groups, Queue: s.queue, Inbox: in,
