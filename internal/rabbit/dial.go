@@ -41,10 +41,10 @@ func dial(ctx context.Context, cfg Config, rawURL string) (*session, error) {
 			if err != nil {
 				return nil, err
 			}
-			s.raw = &deadlineConn{Conn: raw, timeout: cfg.WriteTimeout}
+			s.raw, s.out = raw, newGatherConn(&deadlineConn{Conn: raw, timeout: cfg.WriteTimeout})
 			release = context.AfterFunc(ctx, s.kill)
 			// The library clears this deadline once the handshake is through.
-			return s.raw, s.raw.SetDeadline(time.Now().Add(dialTimeout))
+			return s.out, s.out.SetDeadline(time.Now().Add(dialTimeout))
 		},
 	})
 	release()

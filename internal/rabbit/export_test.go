@@ -16,3 +16,6 @@ func SetBlocked(p *Publisher, blocked bool) {
 func DeadlineConn(c net.Conn, timeout time.Duration) net.Conn {
 	return &deadlineConn{Conn: c, timeout: timeout}
 }
+
+// GatherConn wraps a connection as dial does.
+func GatherConn(c net.Conn) net.Conn { return newGatherConn(c) }

@@ -19,7 +19,8 @@ const (
 // session is one connection from its handshake to its end.
 type session struct {
 	conn    *amqp.Connection
-	raw     net.Conn
+	raw     net.Conn    // the socket
+	out     *gatherConn // what the library writes to
 	where   string
 	version string
 	flow    *gate
@@ -68,6 +69,7 @@ func (s *session) channel() (ch *amqp.Channel, err error) {
 func (s *session) kill() {
 	if s.raw != nil {
 		_ = s.raw.Close()
+		_ = s.out.Close() // its writer has nobody to write to any more
 	}
 }
 
