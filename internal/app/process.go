@@ -39,6 +39,7 @@ func newProcess(cfg *config.Config, log *slog.Logger, stdout io.Writer) *process
 
 // runProcess runs a role to its end and closes what it opened, last first.
 func runProcess(ctx context.Context, cfg *config.Config, log *slog.Logger, stdout io.Writer, run role) error {
+	RaiseHeapFloor()
 	p := newProcess(cfg, log, stdout)
 	return errors.Join(run(ctx, p), p.close())
 }

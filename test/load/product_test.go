@@ -15,6 +15,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/hookonce/hookonce"
+	"github.com/hookonce/hookonce/internal/app"
 	"github.com/hookonce/hookonce/internal/store/postgres"
 	"github.com/hookonce/hookonce/internal/store/redis"
 	"github.com/hookonce/hookonce/internal/store/sqlite"
@@ -112,6 +113,7 @@ type product struct {
 }
 
 func openProduct(ctx context.Context, s *served, set setup) (*product, error) {
+	app.RaiseHeapFloor() // as the programs do
 	p := &product{metrics: telemetry.NewMetrics(prometheus.NewRegistry())}
 	var err error
 	if p.store, err = openStore(ctx, set, p.metrics); err != nil {
