@@ -140,8 +140,14 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if _, err := s.touch(ctx, 0); err != nil {
 		return nil, errors.Join(fmt.Errorf("redis %s: %w", strings.Join(a.hosts, ","), err), s.nodes.Close())
 	}
+	// One server does one thing at a time: while it works on a batch, one other is
+	// made ready. Nodes of a cluster, and replicas that are waited for, work side by side.
+	workers := 2
+	if o.Wait > 0 || s.keys.shards > 1 {
+		workers = 4
+	}
 	s.claims = batch.New(batch.Options{
-		MaxItems: maxItems, MaxBytes: maxBytes, Workers: 4, Timeout: 2*time.Second + wait,
+		MaxItems: maxItems, MaxBytes: maxBytes, Workers: workers, Timeout: 2*time.Second + wait,
 	}, s.claimBatch)
 	return s, nil
 }
