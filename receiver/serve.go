@@ -68,10 +68,10 @@ func (rc *Receiver) log(c *gin.Context, d *delivery, r reply, rejected *rejectio
 			level = slog.LevelWarn
 		}
 	}
-	ctx := context.WithoutCancel(c.Request.Context())
-	if !rc.cfg.Logger.Enabled(ctx, level) {
+	if !rc.cfg.Logger.Enabled(c.Request.Context(), level) {
 		return
 	}
+	ctx := context.WithoutCancel(c.Request.Context())
 	attrs := make([]slog.Attr, 0, 8)
 	attrs = append(attrs, slog.String("source", d.source.name), slog.String("outcome", r.outcome.String()))
 	if d.claim.Event.Key.ID != "" {
