@@ -432,3 +432,25 @@ func TestOneTakesAnExpiredClaimOver(t *testing.T) {
 		now.Add(int64(time.Hour))
 	}
 }
+
+// TestPreviousKeysUnderOneToken: the items of one request share a token.
+func TestPreviousKeysUnderOneToken(t *testing.T) {
+	s := open(t, postgres.StoreOptions{DSN: migrated(t)})
+	with := func(id string, previous ...hookonce.Key) hookonce.Claim {
+		c := claimOf(id)
+		c.Previous = previous
+		return c
+	}
+	for i := range 20 {
+		old := hookonce.Key{Source: "orders", ID: fmt.Sprint("old", i)}
+		a, b, c := with(fmt.Sprint("a", i), old), with(fmt.Sprint("b", i), old), with(old.ID)
+		b.Token = a.Token
+		out, err := s.Claim(t.Context(), []hookonce.Claim{a, b, c, claimOf(b.Event.Key.ID)})
+		must(t, err)
+		for j, want := range []hookonce.Outcome{hookonce.New, hookonce.Duplicate, hookonce.Duplicate, hookonce.New} {
+			if out[j].Outcome != want || j < 3 && out[j].Key != a.Event.Key {
+				t.Errorf("round %d, item %d: %v of %v, %v", i, j, out[j].Outcome, out[j].Key, out[j].Err)
+			}
+		}
+	}
+}

@@ -12,10 +12,12 @@ import (
 func (s *Store) insert(ctx context.Context, me instance, items []*claiming, again bool) error {
 	statement := s.sql.insert
 	holder := map[[16]byte]*claiming{}
-	var unique, repeats []*claiming
+	var unique []*claiming
+	type repeat struct{ item, first *claiming }
+	var repeats []repeat
 	for _, c := range left(items) {
-		if c.heldBy(holder) != nil {
-			repeats = append(repeats, c)
+		if first := c.heldBy(holder); first != nil {
+			repeats = append(repeats, repeat{c, first})
 			continue
 		}
 		for _, k := range c.keys {
@@ -43,9 +45,9 @@ func (s *Store) insert(ctx context.Context, me instance, items []*claiming, agai
 		}
 	}
 	s.books.add(events, bytes)
-	for _, c := range repeats {
-		if h := c.heldBy(holder); h.place == done {
-			c.repeat(h)
+	for _, r := range repeats {
+		if r.first.place == done {
+			r.item.repeat(r.first)
 		}
 	}
 	return nil
