@@ -27,6 +27,9 @@ func (k *checker) store() {
 	if s.RedisWait < 0 {
 		k.bad("store.redis_wait", "is a number of replicas: 0 waits for none")
 	}
+	if s.RedisWait > 0 && s.Kind != Redis {
+		k.warn("store.redis_wait", "is not used, as store.kind is %s: claims are made elsewhere", s.Kind)
+	}
 	k.adopt(s)
 	switch {
 	case s.Postgres != "":

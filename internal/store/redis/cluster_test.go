@@ -148,3 +148,18 @@ func clusterPartlyDown(t *testing.T, c *cluster) {
 		t.Errorf("%d entries, want %d", n, len(cs))
 	}
 }
+
+// clusterByWrongURL: whichever node is taken for the whole, the error says so.
+func clusterByWrongURL(t *testing.T, c *cluster) {
+	c.flush(t)
+	for _, n := range c.nodes[:3] {
+		s, err := redis.Open(t.Context(), redis.Options{URL: n.url()})
+		if err == nil {
+			_, err = s.ClaimOne(t.Context(), claimOf("a"))
+			must(t, s.Close())
+		}
+		if !errors.Is(err, hookonce.ErrUnknown) || !strings.Contains(err.Error(), "use redis-cluster://") {
+			t.Errorf("err = %v", err)
+		}
+	}
+}

@@ -52,6 +52,7 @@ func hint(err error) string {
 		"WRONGPASS":   "Redis refuses the user or password of the URL",
 		"NOPERM":      "this Redis user lacks a right: it needs +@scripting +@read +@write +@connection +time +wait on ~idem:* ~hookonce:*, for a cluster +cluster too",
 		"MOVED":       "this Redis is one node of a cluster: use redis-cluster://",
+		"CROSSSLOT":   "this Redis is one node of a cluster: use redis-cluster://",
 		"CLUSTERDOWN": "the Redis cluster has no master for some keys: see CLUSTER INFO",
 		"ERR This instance has cluster support disabled": "this Redis is no cluster: use redis://",
 	} {

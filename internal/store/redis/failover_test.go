@@ -29,11 +29,11 @@ func startStream(t *testing.T, s *redis.Store) *stream {
 		st.wg.Go(func() {
 			for i := 0; ; i++ {
 				c := claimOf(fmt.Sprintf("%d-%d", w, i))
-				for {
+				for pause := time.Duration(0); ; pause = 5 * time.Millisecond {
 					select {
 					case <-st.stop:
 						return
-					default:
+					case <-time.After(pause):
 					}
 					got, err := s.ClaimOne(t.Context(), c)
 					if err == nil {

@@ -92,10 +92,31 @@ func TestPasswordIsNeverShown(t *testing.T) {
 	for _, u := range []string{
 		"redis://:s3cret@127.0.0.1:1/0", "redis://user:s3cret@[::1/0", "http://:s3cret@127.0.0.1", ":s3cret%zz@",
 		"redis-cluster://:s3cret@127.0.0.1:7000", "redis://:s3cret@127.0.0.1:6379/notanumber", "redis://:s3cret@127.0.0.1:6379/0?nonsense=1",
+		"redis-sentinel://u:s3cret@127.0.0.1:1,127.0.0.1:2", "redis-sentinel://u:s3cret@127.0.0.1:1/m?sentinel_password=s3cret",
+		"redis://u:s3cret@127.0.0.1:1,127.0.0.1:2", "redis-cluster://u:s3cret@127.0.0.1:1/3", "redis-cluster://u:s3cret@127.0.0.1:1,,",
+		"redis-replica://u:s3cret@127.0.0.1:1", "redis://u:s3cret@127.0.0.1:1?tls_ca=x", "rediss://u:s3cret@127.0.0.1:1?tls_ca=/none",
 	} {
 		_, err := redis.Open(t.Context(), redis.Options{URL: u})
 		if err == nil || strings.Contains(err.Error(), "s3cret") || strings.Contains(err.Error(), "\n") {
 			t.Errorf("err = %v", err)
+		}
+	}
+}
+
+// TestWrongKind: a URL of another kind of Redis is told which one it is.
+func TestWrongKind(t *testing.T) {
+	t.Parallel()
+	single := startNode(t)
+	for u, want := range map[string]string{
+		"redis-cluster://" + single.addr():        "this Redis is no cluster",
+		"redis-sentinel://" + single.addr():       "name of the master",
+		"redis-sentinel://127.0.0.1:1/m":          "127.0.0.1:1",
+		"redis-cluster://127.0.0.1:1":             "127.0.0.1:1",
+		"redis-cluster://" + single.addr() + "/1": "database 0 only",
+	} {
+		_, err := redis.Open(t.Context(), redis.Options{URL: u})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", u, err, want)
 		}
 	}
 }

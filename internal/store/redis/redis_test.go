@@ -66,6 +66,7 @@ func TestCluster(t *testing.T) {
 	t.Run("Names", func(t *testing.T) { clusterNames(t, c) })
 	t.Run("Adopt", func(t *testing.T) { c.flush(t); testAdopt(t, c.url(), c.client(), "webhook:") })
 	t.Run("Rights", func(t *testing.T) { c.flush(t); work(t, open(t, redis.Options{URL: c.url(), Wait: 1})) })
+	t.Run("WrongURL", func(t *testing.T) { clusterByWrongURL(t, c) })
 	t.Run("PartlyDown", func(t *testing.T) { clusterPartlyDown(t, c) })
 	t.Run("Moves", func(t *testing.T) { clusterMoves(t, c) })
 	t.Run("Failover", func(t *testing.T) { clusterFailover(t, c) })

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/hookonce/hookonce"
 )
@@ -81,7 +82,7 @@ func killedMidBatch(t *testing.T, h Harness) {
 		wg.Go(func() {
 			for i := range each {
 				c := claim(fmt.Sprint(client, "-", i))
-				for {
+				for ; ; <-time.After(2 * time.Millisecond) {
 					got, err := s.ClaimOne(t.Context(), c)
 					if err == nil && got.Outcome != hookonce.New {
 						t.Errorf("%s: %v to its own token", c.Event.Key, got.Outcome)
