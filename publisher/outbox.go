@@ -12,7 +12,9 @@ import (
 // not the entry's, and Adopt renews it. Implementations never retry.
 type Outbox interface {
 	// Pending returns up to n entries of this instance with ids above after, in
-	// ascending order. An entry that is being published is returned too.
+	// ascending order, fewer when they are large: the page ends with the entry
+	// that fills [PageBytes]. Only an empty page is the end. An entry that is
+	// being published is returned too.
 	Pending(ctx context.Context, after hookonce.EntryID, n int) ([]hookonce.Entry, error)
 	// Settle removes entries: the broker has confirmed them. Unknown ids are no error.
 	Settle(ctx context.Context, entries []hookonce.Entry) error
@@ -21,6 +23,9 @@ type Outbox interface {
 	// Pending from then on, with new ids.
 	Adopt(ctx context.Context, n int) (int, error)
 }
+
+// PageBytes bounds the events of one page of Pending, up to its last entry.
+const PageBytes = 8 << 20
 
 // OutboxStats is the size of an outbox over all instances.
 type OutboxStats struct {

@@ -76,6 +76,9 @@ func (r *Relay) scan(ctx context.Context, afterSmall bool) (small bool) {
 		if err != nil {
 			return false
 		}
+		if len(page) == 0 {
+			break // a short one is no end: pages are bounded in bytes too
+		}
 		for _, e := range r.unknown(page) {
 			took, err := r.admit(ctx, e)
 			if err != nil {
@@ -84,9 +87,6 @@ func (r *Relay) scan(ctx context.Context, afterSmall bool) (small bool) {
 			if took {
 				taken++
 			}
-		}
-		if len(page) < scanPage {
-			break
 		}
 		cursor = page[len(page)-1].ID
 	}

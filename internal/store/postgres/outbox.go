@@ -15,8 +15,6 @@ var (
 )
 
 const (
-	// pageBytes bounds what one Pending holds in memory.
-	pageBytes = 8 << 20
 	// chunk is how many entries one statement removes or moves.
 	chunk = 1000
 )
@@ -47,7 +45,7 @@ func (s *Store) Pending(ctx context.Context, after hookonce.EntryID, n int) ([]h
 
 // page reads entries behind an id, and says where it ended.
 func (s *Store) page(ctx context.Context, me instance, after int64, n int) (out []hookonce.Entry, last int64, err error) {
-	rows, err := s.pool.Query(ctx, s.sql.pending, me.id, after, n, int64(pageBytes))
+	rows, err := s.pool.Query(ctx, s.sql.pending, me.id, after, n, int64(publisher.PageBytes))
 	if err != nil {
 		return nil, after, err
 	}

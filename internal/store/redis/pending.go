@@ -7,6 +7,14 @@ import (
 
 	"github.com/hookonce/hookonce"
 	"github.com/hookonce/hookonce/internal/store/entry"
+	"github.com/hookonce/hookonce/publisher"
+)
+
+const (
+	// firstEntries is how many entries of each shard are read at first.
+	firstEntries = 8
+	// smallEntry is the average body, in bytes, below which more are.
+	smallEntry = 128 << 10
 )
 
 // reading is how far the outbox of one shard has been read.
@@ -25,18 +33,23 @@ func (s *Store) Pending(ctx context.Context, after hookonce.EntryID, n int) ([]h
 	for i := range shards {
 		shards[i] = &reading{shard: i, next: s.keys.following(i, after)}
 	}
-	// A shard's part of what is wanted, and one more for its neighbour's luck.
-	page := min(n, pageEntries)
-	if len(shards) > 1 {
-		page = min(n/len(shards)+1, pageEntries)
-	}
+	// Few at first: they tell how large the entries are.
+	page := min(n, firstEntries)
 	var out []hookonce.Entry
-	for len(out) < n {
+	for size := 0; len(out) < n && size < publisher.PageBytes; {
 		if err := s.fill(ctx, shards, page); err != nil {
 			return nil, err
 		}
 		merged := merge(shards, n-len(out))
-		if out = append(out, merged...); len(merged) == 0 {
+		out = append(out, merged...)
+		for _, e := range merged {
+			size += len(e.Event.Body)
+		}
+		if size < len(out)*smallEntry {
+			// A shard's part of what is wanted, and one more for its neighbour's luck.
+			page = min(n/len(shards)+1, pageEntries)
+		}
+		if len(merged) == 0 {
 			break
 		}
 	}

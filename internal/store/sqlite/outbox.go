@@ -70,15 +70,16 @@ func (s *Store) Pending(ctx context.Context, after hookonce.EntryID, n int) ([]h
 			return nil, s.unknown(err)
 		}
 		out = append(out, read...)
-		if next == last {
-			break
+		if next == last || len(out) > 0 {
+			break // at the end, or with a page; else behind entries that cannot be read
 		}
 		last = next
 	}
 	return out, nil
 }
 
-// page reads up to n entries behind an id, and says where it ended.
+// page reads up to n entries behind an id, fewer when they are large, and says
+// where it ended.
 func (s *Store) page(ctx context.Context, after int64, n int) (out []hookonce.Entry, last int64, err error) {
 	rows, err := s.reads.QueryContext(ctx, "select id, event from hookonce_outbox where id > ? order by id limit ?", after, n)
 	if err != nil {
@@ -86,11 +87,12 @@ func (s *Store) page(ctx context.Context, after int64, n int) (out []hookonce.En
 	}
 	defer rows.Close() //nolint:errcheck // rows.Err tells
 	last = after
-	for rows.Next() {
+	for size := 0; size < publisher.PageBytes && rows.Next(); {
 		var data sql.RawBytes
 		if err := rows.Scan(&last, &data); err != nil {
 			return nil, after, err
 		}
+		size += len(data)
 		e, err := entry.Unmarshal(data)
 		if err != nil {
 			s.o.Logger.ErrorContext(ctx, "outbox entry cannot be read and stays where it is", "entry", last, "err", err)

@@ -12,7 +12,38 @@ import (
 	"time"
 
 	"github.com/hookonce/hookonce"
+	"github.com/hookonce/hookonce/publisher"
 )
+
+// pendingBoundedInBytes: pages of large events are short, and all of them
+// together are the outbox.
+func pendingBoundedInBytes(t *testing.T, h Harness) {
+	s := h.New(t).Open(t, Options{})
+	const events, size = 24, 1 << 20
+	for i := range events {
+		c := claim(fmt.Sprint(i))
+		c.Event.Body = bytes.Repeat([]byte{byte(i)}, size)
+		mustClaim(t, s, c)
+	}
+	var cursor hookonce.EntryID
+	seen := 0
+	for {
+		page, err := s.Pending(t.Context(), cursor, 500)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(page) == 0 {
+			break
+		}
+		if len(page) > publisher.PageBytes/size+1 {
+			t.Errorf("a page of %d events of %d bytes", len(page), size)
+		}
+		seen, cursor = seen+len(page), page[len(page)-1].ID
+	}
+	if seen != events {
+		t.Errorf("%d of %d events in all pages", seen, events)
+	}
+}
 
 func pendingInOrder(t *testing.T, h Harness) {
 	s := h.New(t).Open(t, Options{})

@@ -116,6 +116,7 @@ func Run(t *testing.T, h Harness) {
 	}
 	if !h.Queue {
 		tests["PendingInOrder"] = pendingInOrder
+		tests["PendingBoundedInBytes"] = pendingBoundedInBytes
 		tests["Settle"] = settle
 	}
 	if h.Clock {
