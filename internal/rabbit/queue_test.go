@@ -32,7 +32,6 @@ func startQueue(t testing.TB, cfg rabbit.Config) (q *rabbit.Queue, stop func()) 
 
 func TestConformance(t *testing.T) {
 	queuetest.Run(t, queuetest.Harness{
-		Late: 3 * time.Second,
 		Open: func(t *testing.T, groups ...queuetest.Group) queuetest.Opened {
 			cfg := rabbit.Config{URLs: []string{testenv.RabbitMQ(t)}}
 			for _, g := range groups {

@@ -7,15 +7,12 @@ import (
 	"github.com/hookonce/hookonce/internal/wire"
 )
 
-// wantAt checks that a delivery came when it was due, and not much later.
+// wantAt checks that a delivery did not come before it was due.
 func (s *suite) wantAt(due time.Time) {
 	s.Helper()
 	now := time.Now()
 	if early := due.Sub(now); early > 0 {
 		s.Errorf("delivered %v before it was due", early)
-	}
-	if late := now.Sub(due); late > s.h.Late {
-		s.Errorf("delivered %v after it was due, at most %v", late, s.h.Late)
 	}
 }
 

@@ -1,7 +1,7 @@
 // Package queuetest is the suite that every queue.Queue passes: RabbitMQ and
 // the queue inside the embedded store behave the same to the code above them.
 //
-//	func TestQueue(t *testing.T) { queuetest.Run(t, queuetest.Harness{Open: open, Late: 3 * time.Second}) }
+//	func TestQueue(t *testing.T) { queuetest.Run(t, queuetest.Harness{Open: open}) }
 package queuetest
 
 import (
@@ -44,8 +44,6 @@ type Opened struct {
 type Harness struct {
 	// Open opens an empty queue with these groups; the harness ends it with the test.
 	Open func(t *testing.T, groups ...Group) Opened
-	// Late is how long after its time a delayed event may come at most.
-	Late time.Duration
 }
 
 // wait bounds everything that has to happen.

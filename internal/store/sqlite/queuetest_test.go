@@ -3,7 +3,6 @@ package sqlite_test
 import (
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/hookonce/hookonce"
 	"github.com/hookonce/hookonce/internal/queue"
@@ -12,7 +11,7 @@ import (
 )
 
 func TestQueue(t *testing.T) {
-	queuetest.Run(t, queuetest.Harness{Late: 2 * time.Second, Open: openForSuite})
+	queuetest.Run(t, queuetest.Harness{Open: openForSuite})
 }
 
 func openForSuite(t *testing.T, groups ...queuetest.Group) queuetest.Opened {

@@ -19,7 +19,7 @@ type credential struct{ uid, gid uint32 }
 // local is a private server as a child of this process.
 type local struct {
 	dir     string
-	command func() *exec.Cmd                // a fresh command; start adds log and attributes
+	command func() *exec.Cmd                // a fresh command; launch adds log and attributes
 	ready   func(ctx context.Context) error // nil once the server answers
 	cred    *credential                     // nil: the user of this process
 	soft    os.Signal                       // orderly stop
@@ -45,7 +45,7 @@ func openProcess(ctx context.Context, kind Kind) (*Server, error) {
 		if err != nil {
 			return nil, fmt.Errorf("local process: %w", err)
 		}
-		if last = l.start(ctx); last == nil {
+		if last = l.launch(ctx); last == nil {
 			s.backend = l
 			return s, nil
 		}
@@ -57,8 +57,8 @@ func openProcess(ctx context.Context, kind Kind) (*Server, error) {
 	return nil, fmt.Errorf("start a private %s: %w", kind, last)
 }
 
-// start runs the command and waits until the server answers.
-func (l *local) start(ctx context.Context) error {
+// launch runs the command and waits until the server answers.
+func (l *local) launch(ctx context.Context) error {
 	if l.running != nil && !l.running.ended() {
 		return errors.New("it is running already")
 	}
@@ -75,6 +75,23 @@ func (l *local) start(ctx context.Context) error {
 		return err
 	}
 	return l.wait(ctx)
+}
+
+// start is launch for a server that was killed a moment ago: what it left
+// behind (Postgres's own children, above all) may refuse the first tries.
+func (l *local) start(ctx context.Context) error {
+	const tries = 10
+	for try := 1; ; try++ {
+		err := l.launch(ctx)
+		if err == nil || try == tries || !l.running.ended() {
+			return err
+		}
+		select {
+		case <-time.After(300 * time.Millisecond):
+		case <-ctx.Done():
+			return err
+		}
+	}
 }
 
 func (l *local) wait(ctx context.Context) error {
