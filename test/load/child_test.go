@@ -20,7 +20,7 @@ const envSetup = "HOOKONCE_LOAD_SETUP"
 // setup is what a child serves.
 type setup struct {
 	Kind   string // bare, hmac, usual, receiver, fill, drain or raw
-	Store  string // redis, sqlite or postgres
+	Store  string // redis, sqlite, postgres or hybrid
 	Fsync  string // Redis: appendfsync
 	Broker bool   // publish what was claimed
 	Keep   bool   // take the data as it is

@@ -16,6 +16,7 @@ import (
 
 	"github.com/hookonce/hookonce"
 	"github.com/hookonce/hookonce/internal/app"
+	"github.com/hookonce/hookonce/internal/store/hybrid"
 	"github.com/hookonce/hookonce/internal/store/postgres"
 	"github.com/hookonce/hookonce/internal/store/redis"
 	"github.com/hookonce/hookonce/internal/store/sqlite"
@@ -61,11 +62,28 @@ func openStore(ctx context.Context, set setup, m *telemetry.Metrics) (store, err
 		})
 	case "postgres":
 		return openPostgres(ctx, set, m)
+	case "hybrid":
+		return openHybrid(ctx, set, m)
 	}
 	return nil, fmt.Errorf("no store %q", set.Store)
 }
 
-func openPostgres(ctx context.Context, set setup, m *telemetry.Metrics) (store, error) {
+func openHybrid(ctx context.Context, set setup, m *telemetry.Metrics) (store, error) {
+	if err := prepareRedis(ctx, set); err != nil {
+		return nil, err
+	}
+	marks, err := redis.OpenMarks(set.Redis)
+	if err != nil {
+		return nil, err
+	}
+	s, err := openPostgres(ctx, set, m)
+	if err != nil {
+		return nil, errors.Join(err, marks.Close())
+	}
+	return hybrid.New(hybrid.Options{Store: s, Marks: marks, Metrics: m}), nil
+}
+
+func openPostgres(ctx context.Context, set setup, m *telemetry.Metrics) (*postgres.Store, error) {
 	if !set.Keep {
 		conn, err := pgx.Connect(ctx, set.Postgres)
 		if err != nil {
@@ -120,6 +138,12 @@ func openProduct(ctx context.Context, s *served, set setup) (*product, error) {
 		return nil, err
 	}
 	s.onClose(p.store.Close)
+	if keeper, ok := p.store.(interface{ Run(ctx context.Context) }); ok {
+		work, stop := context.WithCancel(ctx)
+		var wg sync.WaitGroup
+		wg.Go(func() { keeper.Run(work) })
+		s.onClose(func() error { stop(); wg.Wait(); return nil })
+	}
 	if set.Broker {
 		err = p.addBroker(ctx, s, set)
 	}

@@ -27,6 +27,7 @@ var stores = []struct{ name, policy, store, fsync string }{
 	{"redis always", "appendfsync always", "redis", "always"},
 	{"sqlite", "WAL, synchronous FULL", "sqlite", ""},
 	{"postgres", "fsync, synchronous_commit on", "postgres", ""},
+	{"hybrid", "as postgres; marks: everysec", "hybrid", "everysec"},
 }
 
 const (
@@ -47,7 +48,9 @@ func rows(want func(row) bool) []row {
 	}
 	for _, s := range stores {
 		list = append(list, row{
-			name: "duplicates: " + s.name, policy: s.policy, set: setup{Kind: "receiver", Store: s.store, Fsync: s.fsync}, duplicates: true,
+			name: "duplicates: " + s.name, policy: s.policy, duplicates: true,
+			// Only what RabbitMQ has confirmed gets a mark.
+			set: setup{Kind: "receiver", Store: s.store, Fsync: s.fsync, Broker: s.store == "hybrid"},
 		})
 	}
 	for _, s := range stores {
@@ -87,10 +90,10 @@ func startServers(ctx context.Context, rows []row) (*servers, error) {
 	}
 	s := &servers{dir: dir}
 	for _, r := range rows {
-		if r.set.Store == "redis" || r.set.Kind == "usual" {
+		if r.set.Store == "redis" || r.set.Store == "hybrid" || r.set.Kind == "usual" {
 			err = errors.Join(err, start(ctx, &s.redis, server.Redis))
 		}
-		if r.set.Store == "postgres" {
+		if r.set.Store == "postgres" || r.set.Store == "hybrid" {
 			err = errors.Join(err, start(ctx, &s.postgres, server.Postgres))
 		}
 		if r.set.Broker {
