@@ -36,7 +36,7 @@ func TestAMemoryAlarmBlocksNobodyForGood(t *testing.T) {
 	broker.Control("set_vm_memory_high_watermark", "0")
 	began := time.Now()
 	offer(during)
-	if took := time.Since(began); took > 2*time.Second {
+	if took := time.Since(began); took > 30*time.Second {
 		t.Errorf("%d offers took %v while the broker takes nothing", during, took)
 	}
 	soon(t, "the block is known", p.Blocked)

@@ -125,7 +125,7 @@ func TestUnreachableServerIsToldFast(t *testing.T) {
 	t.Parallel()
 	start := time.Now()
 	_, err := redis.Open(t.Context(), redis.Options{URL: "redis://127.0.0.1:1"})
-	if !errors.Is(err, hookonce.ErrUnknown) || !strings.Contains(err.Error(), "127.0.0.1:1") || time.Since(start) > 3*time.Second {
+	if !errors.Is(err, hookonce.ErrUnknown) || !strings.Contains(err.Error(), "127.0.0.1:1") || time.Since(start) > 20*time.Second {
 		t.Errorf("after %v: %v", time.Since(start), err)
 	}
 }
