@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// firstEntries is how many entries of each shard are read at first.
+	// firstEntries is how many entries are read at first, at least one of each shard.
 	firstEntries = 8
 	// smallEntry is the average body, in bytes, below which more are.
 	smallEntry = 128 << 10
@@ -34,17 +34,14 @@ func (s *Store) Pending(ctx context.Context, after hookonce.EntryID, n int) ([]h
 		shards[i] = &reading{shard: i, next: s.keys.following(i, after)}
 	}
 	// Few at first: they tell how large the entries are.
-	page := min(n, firstEntries)
+	page := min(n, max(firstEntries/len(shards), 1))
 	var out []hookonce.Entry
 	for size := 0; len(out) < n && size < publisher.PageBytes; {
 		if err := s.fill(ctx, shards, page); err != nil {
 			return nil, err
 		}
-		merged := merge(shards, n-len(out))
-		out = append(out, merged...)
-		for _, e := range merged {
-			size += len(e.Event.Body)
-		}
+		merged, bytes := merge(shards, n-len(out), publisher.PageBytes-size)
+		out, size = append(out, merged...), size+bytes
 		if size < len(out)*smallEntry {
 			// A shard's part of what is wanted, and one more for its neighbour's luck.
 			page = min(n/len(shards)+1, pageEntries)
@@ -56,16 +53,15 @@ func (s *Store) Pending(ctx context.Context, after hookonce.EntryID, n int) ([]h
 	return out, nil
 }
 
-// merge takes entries in the order of their ids, until one shard has none ready
-// though it may have more.
-func merge(shards []*reading, n int) []hookonce.Entry {
-	var out []hookonce.Entry
-	for len(out) < n {
+// merge takes entries in the order of their ids, n of them at most and until
+// they fill room, or until one shard has none ready though it may have more.
+func merge(shards []*reading, n, room int) (out []hookonce.Entry, bytes int) {
+	for len(out) < n && bytes < room {
 		var first *reading
 		for _, r := range shards {
 			switch {
 			case len(r.entries) == 0 && !r.ended:
-				return out
+				return out, bytes
 			case len(r.entries) == 0:
 			case first == nil || less(r.entries[0].ID, first.entries[0].ID):
 				first = r
@@ -74,10 +70,10 @@ func merge(shards []*reading, n int) []hookonce.Entry {
 		if first == nil {
 			break
 		}
-		out = append(out, first.entries[0])
+		out, bytes = append(out, first.entries[0]), bytes+len(first.entries[0].Event.Body)
 		first.entries = first.entries[1:]
 	}
-	return out
+	return out, bytes
 }
 
 // fill reads until every shard has an entry ready, or has ended.
