@@ -92,6 +92,7 @@ func everyStore(t *testing.T, test func(t *testing.T, s *shape)) {
 
 // newOne prepares one process on the embedded store; it is not started.
 func newOne(t *testing.T) *shape {
+	t.Parallel() // every shape has processes, ports and data of its own
 	dir, hooks, admin := t.TempDir(), freeAddr(t), freeAddr(t)
 	inbox := filepath.Join(dir, "shop.db")
 	cfg := writeConfig(t, dir, fmt.Sprintf(`
@@ -117,6 +118,7 @@ store: { lease: 3s }
 func newSplit(t *testing.T, private bool) *shape { return newSplitOn(t, "redis", private) }
 
 func newSplitOn(t *testing.T, store string, private bool) *shape {
+	t.Parallel()
 	dir, hooks, admin, small := t.TempDir(), freeAddr(t), freeAddr(t), freeAddr(t)
 	s := &shape{t: t, name: "split", hooks: "http://" + hooks, admin: "http://" + admin}
 	s.redis = testenv.StartRedis(t)
