@@ -23,7 +23,8 @@ deps: ## install what the tests need and this machine lacks (apt, as root)
 	@sh test/deps.sh
 
 test: $(TOOLS)/harness $(TOOLS)/gotest ## every test with -race, on real servers; PKG=./receiver/... for some
-	CGO_ENABLED=1 $(TOOLS)/harness $(TOOLS)/gotest -race -timeout 10m $(PKG)
+	CGO_ENABLED=0 go build -buildvcs=false -o $(TOOLS)/programs/ ./cmd/...
+	HOOKONCE_TEST_PROGRAMS=$(abspath $(TOOLS)/programs) CGO_ENABLED=1 $(TOOLS)/harness $(TOOLS)/gotest -race -timeout 10m $(PKG)
 
 lint: $(GOFUMPT) $(STATICCHECK) ## gofumpt, go vet, staticcheck
 	@unformatted=$$($(GOFUMPT) -l .) || exit 1; \

@@ -13,21 +13,26 @@ import (
 // bin is the folder of the programs under test, built once for all tests.
 var bin string
 
-func TestMain(m *testing.M) {
+func TestMain(m *testing.M) { os.Exit(runTests(m)) }
+
+// runTests uses the programs that `make test` built, or builds its own.
+func runTests(m *testing.M) int {
+	if bin = os.Getenv("HOOKONCE_TEST_PROGRAMS"); bin != "" {
+		return testenv.Run(m)
+	}
 	dir, err := os.MkdirTemp("", "hookonce-guarantee-")
-	if err == nil {
-		bin = dir
-		build := exec.Command("go", "build", "-o", dir+string(filepath.Separator), "../../cmd/...")
-		build.Env = append(os.Environ(), "CGO_ENABLED=0")
-		build.Stdout, build.Stderr = os.Stderr, os.Stderr
-		err = build.Run()
-	}
-	code := 1
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "guarantee: building the programs:", err)
-	} else {
-		code = testenv.Run(m)
+		fmt.Fprintln(os.Stderr, "guarantee:", err)
+		return 1
 	}
-	_ = os.RemoveAll(dir)
-	os.Exit(code)
+	defer os.RemoveAll(dir)
+	bin = dir
+	build := exec.Command("go", "build", "-buildvcs=false", "-o", dir+string(filepath.Separator), "../../cmd/...")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	build.Stdout, build.Stderr = os.Stderr, os.Stderr
+	if err := build.Run(); err != nil {
+		fmt.Fprintln(os.Stderr, "guarantee: building the programs:", err)
+		return 1
+	}
+	return testenv.Run(m)
 }

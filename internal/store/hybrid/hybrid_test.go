@@ -23,7 +23,7 @@ import (
 func TestMain(m *testing.M) { os.Exit(testenv.Run(m)) }
 
 func TestStore(t *testing.T) {
-	storetest.Run(t, storetest.Harness{Instances: true, Clock: true, New: func(t *testing.T) storetest.Backend {
+	storetest.Run(t, storetest.Harness{Instances: true, Clock: true, Parallel: true, New: func(t *testing.T) storetest.Backend {
 		dsn, url := migrated(t), testenv.Redis(t)
 		return storetest.Backend{Open: func(t *testing.T, o storetest.Options) storetest.Store {
 			s, _ := open(t, url, postgres.StoreOptions{

@@ -15,7 +15,7 @@ func TestStore(t *testing.T) { suite(t, "") }
 func TestStoreWithoutPreparedStatements(t *testing.T) { suite(t, "default_query_exec_mode=exec") }
 
 func suite(t *testing.T, query string) {
-	storetest.Run(t, storetest.Harness{Instances: true, Clock: true, New: func(t *testing.T) storetest.Backend {
+	storetest.Run(t, storetest.Harness{Instances: true, Clock: true, Parallel: true, New: func(t *testing.T) storetest.Backend {
 		dsn := migrated(t)
 		return storetest.Backend{Open: func(t *testing.T, o storetest.Options) storetest.Store {
 			return open(t, postgres.StoreOptions{
