@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"database/sql"
 	"errors"
-	"fmt"
 	"net"
 	"net/http"
 	"os"
@@ -24,29 +23,7 @@ import (
 // bin is the folder of the programs under test.
 var bin string
 
-func TestMain(m *testing.M) { os.Exit(runTests(m)) }
-
-// runTests uses the programs that `make test` built, or builds its own.
-func runTests(m *testing.M) int {
-	if bin = os.Getenv("HOOKONCE_TEST_PROGRAMS"); bin != "" {
-		return testenv.Run(m)
-	}
-	dir, err := os.MkdirTemp("", "hookonce-e2e-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "e2e:", err)
-		return 1
-	}
-	defer os.RemoveAll(dir)
-	bin = dir
-	build := exec.Command("go", "build", "-buildvcs=false", "-o", dir+string(filepath.Separator), "../../cmd/...")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	build.Stdout, build.Stderr = os.Stderr, os.Stderr
-	if err := build.Run(); err != nil {
-		fmt.Fprintln(os.Stderr, "e2e: building the programs:", err)
-		return 1
-	}
-	return testenv.Run(m)
-}
+func TestMain(m *testing.M) { os.Exit(testenv.RunPrograms(m, &bin, "../../cmd/...")) }
 
 func write(t *testing.T, dir, name, text string) string {
 	t.Helper()
