@@ -123,7 +123,7 @@ func (g Group) validate() error {
 	}
 	names := map[string]bool{}
 	for _, s := range g.Steps {
-		if s.Name == "" || names[s.Name] || s.Tx == nil {
+		if s.Name == "" || names[s.Name] || s.Tx == nil { // Do and Statements: not before their records are kept
 			return fmt.Errorf("consumer: group %s: step %q has no name, a name used twice, or nothing to do", g.Name, s.Name)
 		}
 		names[s.Name] = true

@@ -36,6 +36,21 @@ func RetryAfter(err error, d time.Duration) error {
 	return &retryAfterError{err, d}
 }
 
+type unknownError struct{ err error }
+
+func (e *unknownError) Error() string { return e.err.Error() }
+func (e *unknownError) Unwrap() error { return e.err }
+
+// Unknown marks an error of a step's Do after which the effect may have
+// happened: a timeout after the request was sent, an answer that was lost.
+// Step.OnUnknown says what comes next. Unknown(nil) is nil.
+func Unknown(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &unknownError{err}
+}
+
 // fate is what a failed attempt leads to.
 type fate struct {
 	dead      bool

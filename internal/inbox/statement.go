@@ -1,0 +1,7 @@
+package inbox
+
+// Statement is one SQL statement with its arguments.
+type Statement struct {
+	Text string
+	Args []any
+}
