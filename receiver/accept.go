@@ -11,7 +11,15 @@ import (
 // accept claims the event and answers by what the store says.
 func (rc *Receiver) accept(d *delivery) (reply, *rejection) {
 	claimed, err := rc.claim(d)
-	switch {
+	claimed.Err = err
+	return rc.settled(d, claimed, time.Time{})
+}
+
+// settled answers by what the store says of a claim. Waiting for the broker
+// ends at until; zero: after the time of one publish.
+func (rc *Receiver) settled(d *delivery, claimed hookonce.Claimed, until time.Time) (reply, *rejection) {
+	d.until = until
+	switch err := claimed.Err; {
 	case err == nil && claimed.Outcome == hookonce.New:
 		return rc.first(d, claimed)
 	case err == nil:
@@ -50,7 +58,7 @@ func (rc *Receiver) claim(d *delivery) (hookonce.Claimed, error) {
 func (rc *Receiver) first(d *delivery, claimed hookonce.Claimed) (reply, *rejection) {
 	entry := hookonce.Entry{ID: claimed.Entry, Event: d.claim.Event}
 	if d.source.confirm {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(d.request.Context()), publishTimeout)
+		ctx, cancel := d.publishContext()
 		defer cancel()
 		if err := rc.cfg.Confirmer.Confirm(ctx, entry); err != nil {
 			rc.cfg.Relay.Offer(entry)
@@ -65,6 +73,9 @@ func (rc *Receiver) first(d *delivery, claimed hookonce.Claimed) (reply, *reject
 // repeat answers a duplicate as its first delivery was answered.
 func (rc *Receiver) repeat(d *delivery, claimed hookonce.Claimed) (reply, *rejection) {
 	var none [16]byte
+	if d.forged(claimed) {
+		return reply{}, badSignature.because("", errReused)
+	}
 	byKey := d.claim.Lookup == nil // else the body's hash is the key, and equal
 	d.changed = byKey && claimed.Fingerprint != none && claimed.Fingerprint != d.claim.Fingerprint
 	if d.changed && d.source.rejectChanged {
@@ -86,7 +97,7 @@ func (rc *Receiver) repeat(d *delivery, claimed hookonce.Claimed) (reply, *rejec
 // withoutStore publishes an event whose claim is unknown, where the source
 // wants that and the key itself tells a duplicate to the consumer.
 func (rc *Receiver) withoutStore(d *delivery, cause error) (reply, *rejection) {
-	onlyStoreKnows := d.claim.Lookup != nil || len(d.claim.Previous) > 0
+	onlyStoreKnows := d.claim.Lookup != nil || len(d.claim.Previous) > d.guards
 	if !d.source.publishOnDown || rc.cfg.Publisher == nil || onlyStoreKnows {
 		return reply{}, storeDown.because("", cause)
 	}
@@ -100,9 +111,21 @@ func (rc *Receiver) withoutStore(d *delivery, cause error) (reply, *rejection) {
 }
 
 func (rc *Receiver) publish(d *delivery) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(d.request.Context()), publishTimeout)
+	ctx, cancel := d.publishContext()
 	defer cancel()
 	return rc.cfg.Publisher.Publish(ctx, d.claim.Event)
+}
+
+// errReused is told to the log alone.
+var errReused = errors.New("this signature was taken before, with another body")
+
+// publishContext bounds waiting for the broker. The sender's patience does not.
+func (d *delivery) publishContext() (context.Context, context.CancelFunc) {
+	ctx := context.WithoutCancel(d.request.Context())
+	if !d.until.IsZero() {
+		return context.WithDeadline(ctx, d.until)
+	}
+	return context.WithTimeout(ctx, publishTimeout)
 }
 
 func (d *delivery) success(key hookonce.Key) reply {

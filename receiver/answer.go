@@ -2,6 +2,7 @@ package receiver
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 
 	"github.com/hookonce/hookonce"
@@ -13,11 +14,18 @@ func (r reply) write(w http.ResponseWriter) {
 	if r.key.ID != "" {
 		h["Hookonce-Key"] = []string{r.key.Escaped()}
 	}
+	if r.items != nil {
+		h["Hookonce-Items"] = []string{fmt.Sprintf("new=%d, duplicate=%d, filtered=%d, parked=%d",
+			r.items[accepted], r.items[duplicate], r.items[filtered], r.items[parked])}
+	}
 	if r.replayed {
 		h["Idempotent-Replayed"] = []string{"true"}
 	}
 	if r.answer.Body != "" {
 		h["Content-Type"] = []string{contentType(r.answer.Body)}
+	}
+	if r.contentType != "" {
+		h["Content-Type"] = []string{r.contentType}
 	}
 	w.WriteHeader(r.answer.Status)
 	if r.answer.Body != "" {

@@ -4,8 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/hookonce/hookonce"
 	"github.com/hookonce/hookonce/internal/recipe"
@@ -22,7 +25,10 @@ const (
 // source is a [Source] ready for use: checked, defaults filled in, recipes parsed.
 type source struct {
 	name, path string
+	preset     provider.Preset
+	settings   provider.Settings
 	verifier   provider.Verifier
+	allowed    addresses // nil: all
 	keys       []recipe.Recipe
 	keyNames   string // for the answer to a request without a key
 	previous   []recipe.Recipe
@@ -32,12 +38,18 @@ type source struct {
 	readsJSON  bool // JSON is looked for, and may be missing
 	needsForm  bool
 	accept     []topic.Pattern
+	ignore     []topic.Pattern
+	schema     *jsonschema.Schema
+	guard      provider.Guard
+	maxItems   int
 	answer     hookonce.Answer
 	retention  time.Duration
 	headers    headerFilter
 	unmatched  string // of the event: "" or "drop"
 
-	parkNoKey, publishOnDown, rejectChanged, confirm bool
+	guardRecipe recipe.Recipe
+
+	parkNoKey, publishOnDown, rejectChanged, confirm, noDedup, parkInvalid bool
 
 	metrics sourceMetrics
 }
@@ -50,10 +62,10 @@ func newSource(cfg Source) (*source, error) {
 	if !ok {
 		return nil, fmt.Errorf("unknown provider %q", cfg.Provider)
 	}
-	s := &source{name: cfg.Name, path: cfg.Path, retention: cfg.Retention}
+	s := &source{name: cfg.Name, path: cfg.Path, retention: cfg.Retention, preset: preset}
 	var errs []error
 	for _, step := range []func(*source, Source, provider.Preset) error{
-		setNames, setVerifier, setKeys, setType, setAccept, setAnswer, setRetention, setChoices,
+		setNames, setVerifier, setKeys, setGuard, setType, setRules, setAnswer, setRetention, setChoices,
 	} {
 		if err := step(s, cfg, preset); err != nil {
 			errs = append(errs, err)
@@ -81,22 +93,19 @@ func setNames(s *source, cfg Source, _ provider.Preset) error {
 }
 
 func setVerifier(s *source, cfg Source, preset provider.Preset) error {
-	if v := cfg.Verify; preset.Name != "generic" && v.Scheme+v.Header+v.Encoding+v.Prefix != "" {
-		return fmt.Errorf("provider %s has a verification of its own; verify: takes only tolerance", preset.Name)
-	}
-	settings := provider.Settings{
-		Scheme: cfg.Verify.Scheme, Header: cfg.Verify.Header, Encoding: cfg.Verify.Encoding, Prefix: cfg.Verify.Prefix,
-		Tolerance: cfg.Verify.Tolerance, Secrets: cfg.Secrets,
-	}
-	if settings.Tolerance == 0 {
-		settings.Tolerance = provider.DefaultTolerance
+	v := cfg.Verify
+	s.settings = provider.Settings{
+		Scheme: v.Scheme, Header: v.Header, Encoding: v.Encoding, Prefix: v.Prefix,
+		Signed: v.Signed, Timestamp: v.Timestamp, SecretEncoding: v.SecretEncoding, Tolerance: v.Tolerance,
+		Secrets: cfg.Secrets, Expiring: cfg.Expiring, Keys: v.Keys, KeysURL: v.KeysURL, ID: v.ID, Token: v.Token,
 	}
 	var err error
-	if s.verifier, err = preset.Verifier(settings); err != nil {
+	if s.verifier, err = preset.NewVerifier(s.settings); err != nil {
 		return err
 	}
 	s.headers = newHeaderFilter(cfg.KeepHeaders, s.verifier.Credentials())
-	return nil
+	s.allowed, err = newAddresses(cfg.AllowIPs)
+	return err
 }
 
 func setKeys(s *source, cfg Source, preset provider.Preset) error {
@@ -113,6 +122,9 @@ func setKeys(s *source, cfg Source, preset provider.Preset) error {
 		s.needs(r)
 	}
 	s.keyNames = strings.Join(texts, ", ")
+	// A batch is taken apart as JSON, and a form may hold a document.
+	s.needsJSON = s.needsJSON || preset.Split != nil
+	s.needsForm = s.needsForm || preset.FormJSON != ""
 	for _, text := range cfg.PreviousKeys {
 		r, err := requestRecipe(text)
 		if err == nil && r.IsBody() {
@@ -144,47 +156,87 @@ func (s *source) needs(r recipe.Recipe) {
 	s.needsForm = s.needsForm || r.NeedsForm()
 }
 
-func setType(s *source, cfg Source, preset provider.Preset) error {
-	from := cfg.Type.From
-	if from == "" {
-		from = preset.Type
-	}
-	s.eventType.names = cfg.Type.Map
-	constant, ok := strings.CutPrefix(from, "=")
-	if ok || from == "" {
-		s.eventType.constant = constant
+// setGuard prepares the second look; who names other keys is on their own.
+func setGuard(s *source, cfg Source, preset provider.Preset) error {
+	if len(cfg.Keys) > 0 && !slices.Equal(cfg.Keys, preset.Keys) && !preset.Guard.Reject {
 		return nil
 	}
-	r, err := requestRecipe(from)
-	if err == nil && r.IsBody() {
-		err = fmt.Errorf("%w: a hash is no type", recipe.ErrRecipe)
+	s.guard = preset.Guard
+	if s.guard.Recipe == "" || s.guard.Recipe == "body" {
+		return nil
 	}
-	if err != nil {
-		return fmt.Errorf("type: %w", err)
+	var err error
+	if s.guardRecipe, err = requestRecipe(s.guard.Recipe); err == nil {
+		s.readsJSON = s.readsJSON || s.guardRecipe.NeedsJSON()
 	}
-	s.eventType.recipe = r
-	s.needs(r)
+	return err
+}
+
+func setType(s *source, cfg Source, preset provider.Preset) error {
+	texts := preset.Types
+	if cfg.Type.From != "" {
+		texts = []string{cfg.Type.From}
+	}
+	s.eventType.names = cfg.Type.Map
+	for _, text := range texts {
+		if constant, ok := strings.CutPrefix(text, "="); ok {
+			s.eventType.constant = constant
+			break
+		}
+		r, err := requestRecipe(text)
+		if err == nil && r.IsBody() {
+			err = fmt.Errorf("%w: a hash is no type", recipe.ErrRecipe)
+		}
+		if err != nil {
+			return fmt.Errorf("type: %w", err)
+		}
+		s.eventType.recipes = append(s.eventType.recipes, r)
+		s.needs(r)
+	}
 	return nil
 }
 
-func setAccept(s *source, cfg Source, _ provider.Preset) error {
-	for _, text := range cfg.Accept {
-		p, err := topic.Parse(text)
-		if err != nil {
-			return fmt.Errorf("accept: %w", err)
+func setRules(s *source, cfg Source, _ provider.Preset) (err error) {
+	if s.accept, err = patterns(cfg.Accept); err != nil {
+		return fmt.Errorf("accept: %w", err)
+	}
+	if s.ignore, err = patterns(cfg.Ignore); err != nil {
+		return fmt.Errorf("ignore: %w", err)
+	}
+	if cfg.Schema != nil {
+		if s.schema, err = newSchema(cfg.Schema); err != nil {
+			return err
 		}
-		s.accept = append(s.accept, p)
+		s.readsJSON = true
+	}
+	if s.maxItems = cfg.MaxItems; s.maxItems == 0 {
+		s.maxItems = defaultMaxItems
+	}
+	if s.maxItems < 0 {
+		return fmt.Errorf("max_items: %d is negative", s.maxItems)
 	}
 	return nil
+}
+
+func patterns(texts []string) ([]topic.Pattern, error) {
+	var list []topic.Pattern
+	for _, text := range texts {
+		p, err := topic.Parse(text)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, p)
+	}
+	return list, nil
 }
 
 func setAnswer(s *source, cfg Source, preset provider.Preset) error {
 	s.answer = hookonce.Answer{Status: cfg.Respond.Status, Body: cfg.Respond.Body}
+	if s.answer == (hookonce.Answer{}) {
+		s.answer = hookonce.Answer{Status: preset.Status, Body: preset.Body}
+	}
 	if s.answer.Status == 0 {
 		s.answer.Status = preset.Status
-		if s.answer.Body == "" {
-			s.answer.Body = preset.Body
-		}
 	}
 	if s.answer.Status == 0 {
 		s.answer.Status = http.StatusOK
@@ -216,6 +268,10 @@ func setChoices(s *source, cfg Source, preset provider.Preset) error {
 	if preset.ParkNoKey {
 		noKey = wordPark
 	}
+	dedup := wordKey
+	if preset.NoDedup {
+		dedup = wordNone
+	}
 	var drop bool
 	var errs []error
 	for _, c := range []struct {
@@ -223,6 +279,8 @@ func setChoices(s *source, cfg Source, preset provider.Preset) error {
 		set                        *bool
 	}{
 		{"on_no_key", or(cfg.OnNoKey, noKey), wordReject, wordPark, &s.parkNoKey},
+		{"dedup", or(cfg.Dedup, dedup), wordKey, wordNone, &s.noDedup},
+		{"on_invalid", or(cfg.OnInvalid, wordReject), wordReject, wordPark, &s.parkInvalid},
 		{"unmatched", or(cfg.Unmatched, wordKeep), wordKeep, wordDrop, &drop},
 		{"on_store_down", or(cfg.OnStoreDown, wordPublish), wordReject, wordPublish, &s.publishOnDown},
 		{"on_changed_body", or(cfg.OnChangedBody, wordAccept), wordAccept, wordReject, &s.rejectChanged},

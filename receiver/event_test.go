@@ -123,7 +123,7 @@ func TestSettings(t *testing.T) {
 		"two sources":    func(s *receiver.Source) { s.Name = "stripe" },
 		"has the path":   func(s *receiver.Source) { s.Path = "/hooks/stripe" },
 		"of its own": func(s *receiver.Source) {
-			s.Provider, s.Secrets = "stripe", []string{"whsec_x"}
+			s.Provider, s.Secrets, s.Verify = "stripe", []string{"whsec_x"}, receiver.Verify{Header: "X-Signature"}
 		},
 		"tolerance": func(s *receiver.Source) {
 			s.Provider, s.Secrets, s.Verify = "stripe", []string{"whsec_x"}, receiver.Verify{Tolerance: -1}

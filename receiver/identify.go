@@ -16,6 +16,7 @@ import (
 	"github.com/hookonce/hookonce"
 	"github.com/hookonce/hookonce/internal/jsonpath"
 	"github.com/hookonce/hookonce/internal/recipe"
+	"github.com/hookonce/hookonce/internal/topic"
 	"github.com/hookonce/hookonce/receiver/provider"
 )
 
@@ -26,57 +27,61 @@ const (
 	maxType = 16 << 10
 )
 
-// delivery is one request on its way through the steps.
+// delivery is one event on its way through the steps: a request, or an item of
+// one that was split.
 type delivery struct {
 	source  *source
 	request *http.Request
 	now     time.Time
 	body    []byte
 	input   recipe.Input
+	// signed is the request as the preset saw it.
+	signed *provider.Request
+	// headers are kept with the event; nil until they are needed.
+	headers map[string]string
+	// item is part of a batch: what is wrong with it is parked. named has an id
+	// of its own, or is broken: the key "body" is not for it.
+	item, named bool
 	// syntax is why a body that may not be meant as JSON is none.
-	syntax  error
-	claim   hookonce.Claim
+	syntax error
+	claim  hookonce.Claim
+	// guards is how many of the claim's last previous keys stand for what is
+	// signed, not for the event.
+	guards  int
 	changed bool // a duplicate with another body
+	// until is when waiting for the broker ends; zero: see publishContext.
+	until time.Time
 }
 
-// verify checks the signature.
-func (rc *Receiver) verify(d *delivery) *rejection {
+// open reads the body as far as the source's recipes need it.
+func (d *delivery) open() *rejection {
 	r := d.request
-	err := d.source.verifier.Verify(&provider.Request{
-		Method: r.Method, Target: r.RequestURI, PublicURL: rc.cfg.PublicURL, Host: r.Host, TLS: r.TLS != nil,
-		Header: r.Header, Body: d.body, Now: d.now,
-	})
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, provider.ErrConfig):
-		// Our fault: the sender shall come again when it is repaired.
-		return misconfigured.because("", err)
-	default:
-		return badSignature.because("", err)
-	}
+	d.input = recipe.Input{Source: d.source.name, Header: r.Header, Query: r.URL.RawQuery, ReceivedAt: d.now}
+	return d.parse()
 }
 
 // identify fills in the claim, with type and key; false when the source does
 // not want the type.
 func (d *delivery) identify() (bool, *rejection) {
 	s, r := d.source, d.request
-	d.input = recipe.Input{Source: s.name, Header: r.Header, Query: r.URL.RawQuery, ReceivedAt: d.now}
-	if rejected := d.parse(); rejected != nil {
-		return false, rejected
-	}
 	eventType := s.eventType.of(&d.input)
 	if len(eventType) > maxType {
-		return false, typeTooLong.because(fmt.Sprintf("at most %d bytes", maxType), nil)
+		if !d.item {
+			return false, typeTooLong.because(fmt.Sprintf("at most %d bytes", maxType), nil)
+		}
+		eventType = eventType[:maxType]
 	}
 	if !s.wants(eventType) {
 		return false, nil
 	}
-	headers, _ := s.headers.kept(r.Header)
+	if d.headers == nil {
+		d.headers, _ = s.headers.kept(r.Header)
+	}
 	d.claim = hookonce.Claim{
 		Event: hookonce.Event{
 			Key: hookonce.Key{Source: s.name}, Type: eventType, ContentType: keptContentType(r.Header), Body: d.body,
-			Header: headers, ReceivedAt: d.now, Unmatched: s.unmatched, TraceParent: traceParent(r.Header),
+			Header: d.headers, Context: keptContext(d.input.Context), ReceivedAt: d.now, Unmatched: s.unmatched,
+			TraceParent: traceParent(r.Header),
 		},
 		Token: hookonce.NewToken(), Answer: s.answer, TTL: s.retention,
 	}
@@ -85,7 +90,13 @@ func (d *delivery) identify() (bool, *rejection) {
 	if rejected := d.findKey(); rejected != nil {
 		return true, rejected
 	}
-	d.previousKeys()
+	if d.claim.Event.Parked == "" {
+		d.previousKeys()
+		d.guard()
+		if rejected := d.checkSchema(); rejected != nil {
+			return true, rejected
+		}
+	}
 	return true, nil
 }
 
@@ -112,9 +123,13 @@ func (d *delivery) parse() *rejection {
 	if !wantsJSON {
 		return nil
 	}
-	err := jsonpath.ValidUnique(d.body)
+	doc := d.body
+	if wrapped := d.input.Form[s.preset.FormJSON]; len(wrapped) == 1 {
+		doc = []byte(wrapped[0]) // the field holds the document
+	}
+	err := jsonpath.ValidUnique(doc)
 	if err == nil {
-		d.input.JSON = d.body
+		d.input.JSON = doc
 		return nil
 	}
 	// A body that says it is JSON must be: by its first character or its media
@@ -133,8 +148,15 @@ func isJSON(media string) bool {
 // findKey sets the claim's key from the first alternative that is present.
 func (d *delivery) findKey() *rejection {
 	s, c := d.source, &d.claim
+	longest := hookonce.MaxKey
+	if s.noDedup {
+		longest -= receiptSize
+	}
 	for i := range s.keys {
 		if s.keys[i].IsBody() {
+			if d.named {
+				continue
+			}
 			d.keyFromBody()
 			return nil
 		}
@@ -142,22 +164,53 @@ func (d *delivery) findKey() *rejection {
 		if !ok {
 			continue
 		}
-		if len(id) > hookonce.MaxKey {
-			return keyTooLong.because(fmt.Sprintf("%s: at most %d bytes", s.keys[i], hookonce.MaxKey), nil)
+		if len(id) > longest {
+			if d.item {
+				d.park("key too long")
+				return nil
+			}
+			return keyTooLong.because(fmt.Sprintf("%s: at most %d bytes", s.keys[i], longest), nil)
 		}
 		c.Event.Key.ID = id
+		if s.noDedup {
+			d.ownEvent()
+		}
 		return nil
 	}
-	if s.parkNoKey {
-		// Under its hash, so that a resend is parked once.
-		c.Event.Key.ID = "!" + hexSum(d.body)
-		c.Event.Parked = "no key"
+	if s.noDedup {
+		d.ownEvent() // a ping may say nothing at all
+		return nil
+	}
+	if s.parkNoKey || d.item {
+		d.park("no key")
 		return nil
 	}
 	if d.syntax != nil {
 		return unreadable.because("no key in "+s.keyNames+"; the body is no JSON: "+d.syntax.Error(), nil)
 	}
 	return noKey.because("none is present: "+s.keyNames, nil)
+}
+
+// park sets the delivery aside for a person, under its hash, so that a resend is
+// parked once.
+func (d *delivery) park(why string) {
+	d.claim.Event.Key.ID = "!" + hexSum(d.body)
+	d.claim.Event.Parked = why
+	d.claim.Lookup, d.claim.Previous, d.guards = nil, nil, 0
+}
+
+const (
+	// receiptSize is what a receipt id adds to a key.
+	receiptSize = 17
+	// ownTTL is how long the claim of an event is kept that nothing repeats.
+	ownTTL = time.Hour
+)
+
+// ownEvent makes the delivery an event of its own.
+func (d *delivery) ownEvent() {
+	receipt := hookonce.NewToken()
+	d.claim.Event.Key.ID = fmt.Sprintf("%s~%x", d.claim.Event.Key.ID, receipt[:8])
+	d.claim.TTL = min(d.claim.TTL, ownTTL)
 }
 
 // keyFromBody claims the body's hash for the window. The event's own key is
@@ -187,15 +240,18 @@ func (d *delivery) previousKeys() {
 
 // typeRule finds the type.
 type typeRule struct {
+	recipes  []recipe.Recipe
 	constant string
-	recipe   recipe.Recipe
 	names    map[string]string
 }
 
 func (t *typeRule) of(in *recipe.Input) string {
-	found, ok := t.recipe.Eval(in)
-	if !ok {
-		found = t.constant
+	found := t.constant
+	for i := range t.recipes {
+		if text, ok := t.recipes[i].Eval(in); ok {
+			found = text
+			break
+		}
 	}
 	if own, ok := t.names[found]; ok {
 		return own
@@ -206,13 +262,17 @@ func (t *typeRule) of(in *recipe.Input) string {
 	return found
 }
 
-// wants tells whether the accept patterns let a type pass.
+// wants tells whether the accept and ignore patterns let a type pass.
 func (s *source) wants(eventType string) bool {
-	if len(s.accept) == 0 {
+	if len(s.accept) == 0 && len(s.ignore) == 0 {
 		return true
 	}
 	escaped := hookonce.EscapeType(eventType)
-	for _, p := range s.accept {
+	return (len(s.accept) == 0 || matchesOne(s.accept, escaped)) && !matchesOne(s.ignore, escaped)
+}
+
+func matchesOne(patterns []topic.Pattern, escaped string) bool {
+	for _, p := range patterns {
 		if p.Match(escaped) {
 			return true
 		}

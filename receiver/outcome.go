@@ -16,6 +16,7 @@ const (
 	accepted outcome = iota
 	duplicate
 	filtered
+	handshake
 	parked
 	rejectedSignature
 	rejectedInvalid
@@ -25,7 +26,7 @@ const (
 )
 
 var outcomeNames = [outcomes]string{
-	"accepted", "duplicate", "filtered", "parked", "rejected_signature", "rejected_invalid", "shed", "unavailable",
+	"accepted", "duplicate", "filtered", "handshake", "parked", "rejected_signature", "rejected_invalid", "shed", "unavailable",
 }
 
 func (o outcome) String() string { return outcomeNames[o] }
@@ -43,8 +44,12 @@ type problem struct {
 
 var (
 	badSignature  = &problem{http.StatusUnauthorized, rejectedSignature, "signature", "Signature not accepted", ""}
+	wrongToken    = &problem{http.StatusForbidden, rejectedSignature, "handshake", "Handshake not accepted", ""}
+	wrongAddress  = &problem{http.StatusForbidden, rejectedSignature, "address", "Address not allowed", ""}
 	unreadable    = &problem{http.StatusBadRequest, rejectedInvalid, "unreadable", "Request not readable", ""}
 	noKey         = &problem{http.StatusBadRequest, rejectedInvalid, "no-key", "No idempotency key", ""}
+	invalid       = &problem{http.StatusBadRequest, rejectedInvalid, "schema", "Body does not match the schema", ""}
+	tooManyItems  = &problem{http.StatusRequestEntityTooLarge, rejectedInvalid, "too-many-items", "Too many events in one request", ""}
 	keyTooLong    = &problem{http.StatusBadRequest, rejectedInvalid, "key-too-long", "Idempotency key too long", ""}
 	typeTooLong   = &problem{http.StatusBadRequest, rejectedInvalid, "type-too-long", "Event type too long", ""}
 	refused       = &problem{http.StatusBadRequest, rejectedInvalid, "refused", "Event cannot be stored", ""}
@@ -86,17 +91,25 @@ func bodyAllowed(status int) bool {
 type sourceMetrics struct {
 	deliveries [outcomes]prometheus.Counter
 	seconds    prometheus.Observer
+	oldSecret  prometheus.Counter
 }
 
 func newSourceMetrics(m *telemetry.Metrics, source string) sourceMetrics {
-	s := sourceMetrics{seconds: m.Receive.WithLabelValues(source)}
+	s := sourceMetrics{seconds: m.Receive.WithLabelValues(source), oldSecret: m.OldSecret.WithLabelValues(source)}
 	for o := range outcomes {
 		s.deliveries[o] = m.Deliveries.WithLabelValues(source, o.String())
 	}
 	return s
 }
 
-func (s *sourceMetrics) note(o outcome, took time.Duration) {
-	s.deliveries[o].Inc()
+// note counts a request, or, of one that was split, its items.
+func (s *sourceMetrics) note(r reply, took time.Duration) {
+	if r.items == nil {
+		s.deliveries[r.outcome].Inc()
+	} else {
+		for o, n := range r.items {
+			s.deliveries[o].Add(float64(n))
+		}
+	}
 	s.seconds.Observe(took.Seconds())
 }

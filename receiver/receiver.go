@@ -59,7 +59,8 @@ func New(cfg Config) (*Receiver, error) {
 	return rc, nil
 }
 
-// Handler serves the sources' paths: POST only, everything else is 404 or 405.
+// Handler serves the sources' paths: POST, and what a
+// provider asks with before it delivers; everything else is 404 or 405.
 func (rc *Receiver) Handler() http.Handler { return rc.engine }
 
 func (rc *Receiver) newEngine() (*gin.Engine, error) {
@@ -77,6 +78,9 @@ func (rc *Receiver) newEngine() (*gin.Engine, error) {
 	engine.NoMethod(func(c *gin.Context) { wrongMethod.because("", nil).write(c.Writer) })
 	for _, s := range rc.sources {
 		engine.POST(s.path, func(c *gin.Context) { rc.serve(c, s) })
+		for _, method := range s.preset.Methods {
+			engine.Handle(method, s.path, func(c *gin.Context) { rc.serveProbe(c, s) })
+		}
 	}
 	return engine, nil
 }

@@ -19,21 +19,38 @@ type reply struct {
 	answer   hookonce.Answer
 	key      hookonce.Key // zero: no key was looked for
 	replayed bool
+	// contentType is for a body whose first character does not tell it.
+	contentType string
+	// items are how many of a request's events had which outcome; nil when it was
+	// not split.
+	items *[outcomes]int
 }
 
 // serve handles one delivery from shedding to answer.
 func (rc *Receiver) serve(c *gin.Context, s *source) {
 	start := time.Now()
 	d := delivery{source: s, request: c.Request, now: rc.cfg.Now()}
-	r, rejected := rc.work(&d, c.Writer)
+	var r reply
+	rejected := s.admit(c)
+	if rejected == nil {
+		r, rejected = rc.work(&d, c.Writer)
+	}
 	if rejected != nil {
 		r.outcome = rejected.outcome
 		rejected.write(c.Writer)
 	} else {
 		r.write(c.Writer)
 	}
-	s.metrics.note(r.outcome, time.Since(start))
+	s.metrics.note(r, time.Since(start))
 	rc.log(c, &d, r, rejected)
+}
+
+// admit looks at the sender's address.
+func (s *source) admit(c *gin.Context) *rejection {
+	if s.allowed == nil || s.allowed.has(c.ClientIP()) {
+		return nil
+	}
+	return wrongAddress.because("", nil)
 }
 
 // work runs the steps within the bound on requests in work.
@@ -45,8 +62,21 @@ func (rc *Receiver) work(d *delivery, w http.ResponseWriter) (reply, *rejection)
 	if rejected := rc.read(d, w); rejected != nil {
 		return reply{}, rejected
 	}
-	if rejected := rc.verify(d); rejected != nil {
+	asked, r, rejected := rc.authenticate(d)
+	if asked || rejected != nil {
+		return r, rejected
+	}
+	if rejected := d.open(); rejected != nil {
 		return reply{}, rejected
+	}
+	if d.source.preset.Split != nil {
+		items, split, rejected := d.split()
+		if rejected != nil {
+			return reply{}, rejected
+		}
+		if split {
+			return rc.acceptItems(d, items)
+		}
 	}
 	wanted, rejected := d.identify()
 	if rejected != nil {
@@ -66,6 +96,9 @@ func (rc *Receiver) log(c *gin.Context, d *delivery, r reply, rejected *rejectio
 		level, message = slog.LevelInfo, "delivery rejected"
 		if rejected.status >= http.StatusInternalServerError && rc.alarm.allow(time.Now()) {
 			level = slog.LevelWarn
+			if rejected.problem == misconfigured {
+				level = slog.LevelError // a person has to act
+			}
 		}
 	}
 	if !rc.cfg.Logger.Enabled(c.Request.Context(), level) {
@@ -76,6 +109,10 @@ func (rc *Receiver) log(c *gin.Context, d *delivery, r reply, rejected *rejectio
 	attrs = append(attrs, slog.String("source", d.source.name), slog.String("outcome", r.outcome.String()))
 	if d.claim.Event.Key.ID != "" {
 		attrs = append(attrs, slog.String("key", d.claim.Event.Key.Escaped()), slog.String("type", d.claim.Event.Type))
+	}
+	if r.items != nil {
+		attrs = append(attrs, slog.Int("new", r.items[accepted]), slog.Int("duplicate", r.items[duplicate]),
+			slog.Int("filtered", r.items[filtered]), slog.Int("parked", r.items[parked]))
 	}
 	if d.changed {
 		attrs = append(attrs, slog.Bool("changed_body", true))

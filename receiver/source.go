@@ -1,6 +1,10 @@
 package receiver
 
-import "time"
+import (
+	"time"
+
+	"github.com/hookonce/hookonce/receiver/provider"
+)
 
 // The words of a [Source]'s choices.
 const (
@@ -12,6 +16,8 @@ const (
 	wordDrop    = "drop"
 	wordClaim   = "claim"
 	wordConfirm = "confirm"
+	wordNone    = "none"
+	wordKey     = "key"
 )
 
 // Source is one webhook endpoint. Zero fields take the preset's values or the
@@ -27,6 +33,11 @@ type Source struct {
 	// Secrets are all valid secrets. White space around one is refused, empty
 	// ones are left out.
 	Secrets []string
+	// Expiring are secrets that are valid until their end: the old one while a
+	// new one is rolled out. What they verify is counted.
+	Expiring []provider.Secret
+	// AllowIPs are the addresses and networks that may deliver; empty: all.
+	AllowIPs []string
 	// Keys are the alternatives of the key, recipes of which the first that is
 	// present counts: "header:NAME", "json:PATH", "json:{a}:{b}", "query:NAME",
 	// "form:NAME", "body". The preset's by default.
@@ -38,6 +49,10 @@ type Source struct {
 	PreviousKeys []string
 	// Body tunes the key "body".
 	Body BodyKey
+	// Dedup is "key", or "none": every delivery is an event of its own, for
+	// senders that say the same in the same words about different events. The
+	// preset's by default, else "key".
+	Dedup string
 	// Type is where the event type comes from; the preset's rule.
 	Type TypeRule
 	// Respond is the success answer; the preset's, else 200 without a body.
@@ -45,6 +60,16 @@ type Source struct {
 	// Accept are topic patterns over the escaped type ("order.*"); other events
 	// are answered with success and forgotten. Empty accepts all.
 	Accept []string
+	// Ignore are topic patterns of types that are answered with success and
+	// forgotten, even when Accept has them.
+	Ignore []string
+	// Schema is a JSON Schema that each event's body must match; nil wants nothing.
+	Schema []byte
+	// OnInvalid is "reject" (400, default), or "park", for what does not match.
+	// An invalid item of a batch is always parked: the others are not its fault.
+	OnInvalid string
+	// MaxItems is how many events one request may carry; 10000.
+	MaxItems int
 	// Retention is how long a key stays claimed; the preset's, else 45 days.
 	Retention time.Duration
 	// KeepHeaders are the request headers kept with the event; nil keeps all
@@ -70,12 +95,24 @@ type Source struct {
 	Ack string
 }
 
-// Verify is how deliveries prove themselves. Scheme, Header, Encoding and
-// Prefix are for the provider generic, see provider.Generic.
+// Verify is how deliveries prove themselves. With a Scheme that is not the
+// preset's own, its verification is replaced; see [provider.Generic].
 type Verify struct {
 	Scheme, Header, Encoding, Prefix string
-	// Tolerance is how far a signed timestamp may be from now, both ways; 5 minutes.
+	// Signed is what is signed, Timestamp the header with its time.
+	Signed, Timestamp string
+	// SecretEncoding is how secrets are written: text, hex or base64.
+	SecretEncoding string
+	// Tolerance is how far a signed timestamp may be from now, both ways; the
+	// preset's, else 5 minutes.
 	Tolerance time.Duration
+	// Keys are public keys of the provider, KeysURL where it publishes them.
+	Keys    []string
+	KeysURL string
+	// ID is who is meant: PayPal's webhook id, Woovi's company id.
+	ID string
+	// Token is what a handshake has to name: Meta's verify token.
+	Token string
 }
 
 // BodyKey tunes the key alternative "body".

@@ -137,6 +137,15 @@ func (l *lateStore) ClaimOne(ctx context.Context, c hookonce.Claim) (hookonce.Cl
 	return store.ClaimOne(ctx, c)
 }
 
+// Claim is many claims in one operation, for requests that are split.
+func (l *lateStore) Claim(ctx context.Context, claims []hookonce.Claim) ([]hookonce.Claimed, error) {
+	store, err := l.get()
+	if err != nil {
+		return nil, err
+	}
+	return store.Claim(ctx, claims)
+}
+
 func (l *lateStore) Pending(ctx context.Context, after hookonce.EntryID, n int) ([]hookonce.Entry, error) {
 	store, err := l.get()
 	if err != nil {

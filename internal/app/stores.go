@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/hookonce/hookonce"
 	"github.com/hookonce/hookonce/consumer"
 	"github.com/hookonce/hookonce/internal/config"
 	"github.com/hookonce/hookonce/internal/inbox"
@@ -26,6 +27,7 @@ type claimStore interface {
 	publisher.Outbox
 	publisher.Measurer
 	recipeBook
+	Claim(ctx context.Context, claims []hookonce.Claim) ([]hookonce.Claimed, error)
 	Ping(ctx context.Context) error
 	Warnings(ctx context.Context) []string
 	Close() error

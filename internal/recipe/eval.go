@@ -16,6 +16,8 @@ type Input struct {
 	Query string
 	// JSON is the body when it is a document that jsonpath.Valid accepts; nil otherwise.
 	JSON []byte
+	// Context is a JSON object of what the parents of an item say; nil without.
+	Context []byte
 	// Form is the body when it is a form; nil otherwise.
 	Form url.Values
 }
@@ -54,8 +56,12 @@ func (p *part) eval(in *Input) (string, bool) {
 		value = queryValue(in.Query, p.name)
 	case form:
 		value = in.Form.Get(p.name)
-	case json:
-		v, ok := p.path.Get(in.JSON)
+	case json, context:
+		doc := in.JSON
+		if p.kind == context {
+			doc = in.Context
+		}
+		v, ok := p.path.Get(doc)
 		if !ok || !v.Kind.Scalar() {
 			return "", false
 		}

@@ -6,6 +6,7 @@
 //	query:NAME         the first parameter of this name in the URL
 //	form:NAME          the first field of this name in a form body
 //	json:PATH          the scalar at the path (see package jsonpath)
+//	context:PATH       the same in what the parents of a batch's item say
 //	json:{PATH}:{PATH} a template: texts with parts in braces
 //	body               the hash of the body; computed by the receiver
 //	key, source, type, received_at
@@ -41,6 +42,7 @@ const (
 	query
 	form
 	json
+	context
 	body
 	key
 	source
@@ -50,7 +52,7 @@ const (
 
 // named are the kinds that take a name, plain those that do not.
 var (
-	named = map[string]kind{"header": header, "query": query, "form": form, "json": json}
+	named = map[string]kind{"header": header, "query": query, "form": form, "json": json, "context": context}
 	plain = map[string]kind{"body": body, "key": key, "source": source, "type": eventType, "received_at": receivedAt}
 )
 
@@ -80,7 +82,7 @@ func Parse(s string) (Recipe, error) {
 	prefix, rest, _ := strings.Cut(s, ":")
 	k, ok := named[prefix]
 	if !ok || rest == "" {
-		return Recipe{}, fmt.Errorf("%w: %q; write header:NAME, json:PATH, query:NAME, form:NAME, a template like json:{a}:{b}, or body", ErrRecipe, s)
+		return Recipe{}, fmt.Errorf("%w: %q; write header:NAME, json:PATH, query:NAME, form:NAME, context:PATH, a template like json:{a}:{b}, or body", ErrRecipe, s)
 	}
 	r := Recipe{text: s}
 	if strings.Contains(rest, "{") {
@@ -100,7 +102,7 @@ func Parse(s string) (Recipe, error) {
 
 func newPart(k kind, name string) (part, error) {
 	p := part{kind: k, name: name}
-	if k != json {
+	if k != json && k != context {
 		if strings.TrimSpace(name) != name {
 			return part{}, fmt.Errorf("white space around the name %q", name)
 		}
@@ -125,6 +127,27 @@ func (r Recipe) NeedsJSON() bool { return r.has(json) }
 
 // NeedsForm tells whether the recipe reads the body as a form.
 func (r Recipe) NeedsForm() bool { return r.has(form) }
+
+// NeedsContext tells whether the recipe reads what the parents of an item say.
+func (r Recipe) NeedsContext() bool { return r.has(context) }
+
+// Parts are the parts that a recipe reads, each as a recipe of its own.
+func (r Recipe) Parts() []string {
+	var texts []string
+	for _, p := range r.parts {
+		for prefix, k := range named {
+			if p.kind != k {
+				continue
+			}
+			name := p.name
+			if k == json || k == context {
+				name = p.path.String()
+			}
+			texts = append(texts, prefix+":"+name)
+		}
+	}
+	return texts
+}
 
 // FromRequest tells whether all parts come from the request itself, which
 // holds for everything an idempotency key or a type may be made of.

@@ -12,6 +12,7 @@ import (
 type Metrics struct {
 	Deliveries     *prometheus.CounterVec   // source, outcome
 	Receive        *prometheus.HistogramVec // source
+	OldSecret      *prometheus.CounterVec   // source
 	Claim          *prometheus.HistogramVec // store
 	Published      *prometheus.CounterVec   // outcome
 	OutboxEvents   prometheus.Gauge
@@ -40,6 +41,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	return &Metrics{
 		Deliveries:     f.counters("hookonce_deliveries_total", "Deliveries answered, by outcome.", "source", "outcome"),
 		Receive:        f.histograms("hookonce_receive_seconds", "Time from a request's first byte to its answer.", seconds, "source"),
+		OldSecret:      f.counters("hookonce_old_secret_total", "Deliveries that a secret with an end has verified.", "source"),
 		Claim:          f.histograms("hookonce_claim_seconds", "Time of one claim operation on the store (a batch of claims).", seconds, "store"),
 		Published:      f.counters("hookonce_published_total", "Publishes to the broker, by outcome.", "outcome"),
 		OutboxEvents:   f.gauge("hookonce_outbox_events", "Events in the outbox: accepted and not yet known to be published."),

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -114,14 +115,18 @@ func TestGenericSettings(t *testing.T) {
 func TestPresets(t *testing.T) {
 	seen := map[string]bool{}
 	for _, p := range provider.All() {
-		if seen[p.Name] || p.Title == "" || p.Verifier == nil || len(p.Keys) == 0 {
+		if seen[p.Name] || p.Title == "" || p.Verifier == nil || len(p.Keys) == 0 || p.Verifies == "" || p.Secrets == "" ||
+			p.Trap == "" || p.Sample.Sign == nil || p.Sample.Source == "" || p.Docs == "" && p.Name != "generic" {
 			t.Errorf("preset %q is incomplete or there twice", p.Name)
 		}
 		seen[p.Name] = true
 		if p.Confidence != "high" && p.Confidence != "medium" && p.Confidence != "low" {
 			t.Errorf("%s: confidence %q", p.Name, p.Confidence)
 		}
-		for _, text := range append(p.Keys, p.Type) {
+		for _, text := range slices.Concat(p.Keys, p.Types, []string{p.Created, p.Entity, p.Version}) {
+			if strings.HasPrefix(text, "=") {
+				continue
+			}
 			if r, err := recipe.Parse(text); text != "" && (err != nil || !r.FromRequest()) {
 				t.Errorf("%s: recipe %q: %v", p.Name, text, err)
 			}

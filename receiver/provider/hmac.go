@@ -7,11 +7,15 @@ import (
 	"hash"
 	"strings"
 	"sync"
+	"time"
 )
 
 // mac computes HMAC-SHA256 under one secret. Its states are kept: setting one
 // up costs more than a small body.
-type mac struct{ pool sync.Pool }
+type mac struct {
+	pool    sync.Pool
+	expires time.Time // zero: never
+}
 
 type macState struct {
 	hash   hash.Hash
@@ -37,20 +41,41 @@ func (m *mac) sum(prefix string, body []byte) [sha256.Size]byte {
 	return s.sum
 }
 
+// active tells whether a secret counts at a time.
+func active(expires, now time.Time) bool { return expires.IsZero() || now.Before(expires) }
+
+// errExpired says that no secret is left.
+var errExpired = fmt.Errorf("%w: all secrets have expired; list a new one under secrets", ErrConfig)
+
 // macs makes one mac for each secret that is not empty; there must be one.
-func macs(secrets []string) ([]*mac, error) {
+func macs(s Settings) ([]*mac, error) {
 	var list []*mac
-	for i, secret := range secrets {
-		if secret == "" {
+	err := eachSecret(s, func(value string, expires time.Time) error {
+		m := newMAC([]byte(value))
+		m.expires = expires
+		list = append(list, m)
+		return nil
+	})
+	return list, err
+}
+
+// eachSecret hands over every secret that is not empty; there must be one.
+func eachSecret(s Settings, take func(value string, expires time.Time) error) error {
+	found := false
+	for i, secret := range s.all() {
+		if secret.Value == "" {
 			continue
 		}
-		if strings.TrimSpace(secret) != secret {
-			return nil, fmt.Errorf("%w: secret %d has white space around it (a newline from a file?); remove it", ErrConfig, i+1)
+		found = true
+		if strings.TrimSpace(secret.Value) != secret.Value {
+			return fmt.Errorf("%w: secret %d has white space around it (a newline from a file?); remove it", ErrConfig, i+1)
 		}
-		list = append(list, newMAC([]byte(secret)))
+		if err := take(secret.Value, secret.Expires); err != nil {
+			return fmt.Errorf("%w: secret %d %w", ErrConfig, i+1, err)
+		}
 	}
-	if len(list) == 0 {
-		return nil, fmt.Errorf("%w: no secret; list one under secrets", ErrConfig)
+	if !found {
+		return fmt.Errorf("%w: no secret; list one under secrets", ErrConfig)
 	}
-	return list, nil
+	return nil
 }

@@ -3,6 +3,7 @@ package provider
 import (
 	"crypto/sha256"
 	"crypto/subtle"
+	"encoding/hex"
 	"fmt"
 	"strconv"
 	"strings"
@@ -14,11 +15,25 @@ const stripeHeader = "Stripe-Signature"
 func stripe() Preset {
 	return Preset{
 		Name: "stripe", Title: "Stripe", Confidence: "high",
-		Docs:      "https://docs.stripe.com/webhooks",
-		Verifier:  Stripe,
-		Keys:      []string{"json:id"},
-		Type:      "json:type",
+		Docs:     "https://docs.stripe.com/webhooks",
+		Verifies: "Stripe-Signature: t=…,v1=… (HMAC-SHA256 of t.body, hex); the timestamp within verify.tolerance",
+		Secrets:  "the endpoint's signing secret, whsec_ included; the old and the new one while you roll it",
+		Trap: "Stripe-Signature is made anew for each attempt: as a key it finds no duplicate at all. request.idempotency_key is shared by " +
+			"several events. Two events may tell of one change: once_per on json:data.object.id. Connected accounts: ids are unique across " +
+			"them, so account and livemode are no part of the key.",
+		Verifier: Stripe,
+		Keys:     []string{"json:id"},
+		Types:    []string{"json:type"},
+		Created:  "json:created", Entity: "json:data.object.id", Version: "json:created",
 		Retention: 45 * 24 * time.Hour,
+		Sample: Sample{
+			Source: `secrets: [ "whsec_hookonce_test" ]`, Secret: "whsec_hookonce_test",
+			Body: `{"id":"evt_{id}","object":"event","type":"payment_intent.succeeded","created":{seconds},"data":{"object":{"id":"pi_{id}"}}}`,
+			Sign: func(d *Draft) {
+				stamp := d.seconds()
+				d.Header.Set(stripeHeader, "t="+stamp+",v1="+hex.EncodeToString(d.hmac(sha256.New, stamp+"."+string(d.Body))))
+			},
+		},
 	}
 }
 
@@ -31,7 +46,7 @@ func Stripe(s Settings) (Verifier, error) {
 		return nil, fmt.Errorf("%w: the tolerance of signed timestamps must be above zero; leave it out for %s",
 			ErrConfig, DefaultTolerance)
 	}
-	list, err := macs(s.Secrets)
+	list, err := macs(s)
 	if err != nil {
 		return nil, err
 	}
@@ -61,13 +76,23 @@ func (v *stripeVerifier) Verify(r *Request) error {
 	if err := fresh(stamp, r.Now, v.tolerance); err != nil {
 		return err
 	}
-	match := 0
+	match, left := 0, false
 	prefix := stamp + "."
 	for _, m := range v.macs {
+		if !active(m.expires, r.Now) {
+			continue
+		}
+		left = true
 		want := m.sum(prefix, r.Body)
 		for i := range list {
-			match |= subtle.ConstantTimeCompare(list[i][:], want[:])
+			if equal := subtle.ConstantTimeCompare(list[i][:], want[:]); equal == 1 {
+				match = 1
+				r.Old = !m.expires.IsZero()
+			}
 		}
+	}
+	if !left {
+		return errExpired
 	}
 	if match == 0 {
 		return fmt.Errorf("%w: none of the secrets made any of the v1 signatures", ErrMismatch)
