@@ -2,210 +2,173 @@ package consumer
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"sync"
 	"time"
 
-	"github.com/hookonce/hookonce"
 	"github.com/hookonce/hookonce/internal/inbox"
 	"github.com/hookonce/hookonce/internal/queue"
-	"github.com/hookonce/hookonce/internal/wire"
 )
 
-// group runs the deliveries of one consumer group.
-type group struct {
-	Group
-	c *Consumer
-	// alone is held shared by ordinary attempts and exclusively by an event
-	// whose process has died before: if it dies again, nothing dies with it.
-	alone sync.RWMutex
+// attempt is one try at an event, under a lease.
+type attempt struct {
+	g   *group
+	sub queue.Subscription
+	r   queue.Received
+	v   inbox.Verdict
+	// retryIn is the delay before the next try if this one fails; 0 when it is
+	// the last.
+	retryIn time.Duration
 }
 
-const (
-	// leaseLostDelay is how long a delivery rests whose event went to another consumer.
-	leaseLostDelay = time.Second
-	// crashesAlone is the number of crashes from which on an event runs alone.
-	crashesAlone = 2
-)
-
-// final says that repeating the database operation cannot help.
-func final(err error) bool { return errors.Is(err, inbox.ErrLeaseLost) }
-
-// handle takes one delivery from its verdict to its settling.
-func (g *group) handle(ctx context.Context, sub queue.Subscription, r queue.Received) {
-	if r.Invalid != nil {
-		g.c.park(ctx, sub, r, inbox.Letter{Group: g.Name, Event: r.Event, Reason: inbox.Invalid, Error: r.Invalid.Error()})
-		return
-	}
-	if !matches(g.Group, r.Event) {
-		g.unmatched(ctx, sub, r)
-		return
-	}
-	var v inbox.Verdict
-	err := g.c.insist(ctx, "inbox record", func() error {
-		vs, err := g.c.Inbox.Begin(ctx, g.Name, []wire.Delivery{r.Delivery}, g.Retry.MaxCrashes)
-		if err == nil {
-			v = vs[0]
-		}
-		return err
-	})
-	if err != nil {
-		g.settled(sub.Requeue(context.WithoutCancel(ctx), r), r, "requeue")
-		return
-	}
-	switch v.Decision {
-	case inbox.Settle:
-		g.c.Metrics.Attempts.WithLabelValues(g.Name, "duplicate").Inc()
-		g.settled(sub.Ack(ctx, r), r, "ack")
-	case inbox.Wait:
-		g.later(ctx, sub, r, v.Until)
-	case inbox.Expire:
-		g.c.park(ctx, sub, r, inbox.Letter{
-			Group: g.Name, Event: r.Event, Reason: inbox.Expired, Generation: r.Generation,
-			Error: "received longer ago than the inbox remembers, and no record of it is left",
-		})
-	case inbox.Crash:
-		g.bury(ctx, sub, r, v.Lease, inbox.Crashed, "", fmt.Sprintf("its process died %d times while it ran", v.Crashes))
-	case inbox.Run:
-		g.attempt(ctx, sub, r, v)
-	}
+// failure is an attempt's end that is not success.
+type failure struct {
+	step string
+	// state is what is recorded of the step.
+	state inbox.StepState
+	// park makes the event a dead letter now, reason "unknown": a person has to
+	// decide what became of the step's effect.
+	park bool
+	err  error
 }
+
+func (f *failure) Error() string { return f.err.Error() }
+func (f *failure) Unwrap() error { return f.err }
+
+// waitError is an attempt's end that counts as none: another event is at the
+// same value or entity.
+type waitError struct{ until time.Time }
+
+func (e *waitError) Error() string { return "another event comes first" }
 
 // attempt runs the steps under the lease and settles by how they end.
 func (g *group) attempt(ctx context.Context, sub queue.Subscription, r queue.Received, v inbox.Verdict) {
-	if v.Crashes >= crashesAlone {
-		g.alone.Lock()
-		defer g.alone.Unlock()
-	} else {
-		g.alone.RLock()
-		defer g.alone.RUnlock()
+	a := &attempt{g: g, sub: sub, r: r, v: v}
+	if v.Lease.Attempt < g.Retry.MaxAttempts {
+		a.retryIn = rand.N(g.Retry.ceiling(v.Lease.Attempt)) + 1
 	}
 	held, release := g.c.leases.hold(ctx, v.Lease)
-	step, err := g.steps(held, v, r.Event)
+	err := a.steps(held)
 	lost := errors.Is(err, inbox.ErrLeaseLost) || errors.Is(context.Cause(held), inbox.ErrLeaseLost)
 	release()
-
+	var wait *waitError
 	switch {
 	case err == nil:
 		g.c.Metrics.Attempts.WithLabelValues(g.Name, "done").Inc()
 		g.c.Metrics.Event.WithLabelValues(g.Name).Observe(g.c.Now().Sub(r.ReceivedAt).Seconds())
 		g.c.Logger.Debug("event done", "group", g.Name, "key", r.Key.String(), "type", r.Type, "attempt", v.Lease.Attempt)
-		g.settled(sub.Ack(ctx, r), r, "ack")
+		g.ack(ctx, sub, r)
 	case lost:
 		g.c.Metrics.Attempts.WithLabelValues(g.Name, "lease_lost").Inc()
 		g.c.Logger.Warn("lease lost; the event runs elsewhere", "group", g.Name, "key", r.Key.String())
 		g.later(ctx, sub, r, g.c.Now().Add(leaseLostDelay))
+	case errors.As(err, &wait):
+		a.putOff(ctx, wait.until)
 	case ctx.Err() != nil:
-		g.giveBack(ctx, sub, r, v.Lease)
+		a.giveBack(ctx)
 	default:
-		g.failed(ctx, sub, r, v.Lease, step, err)
+		a.failed(ctx, err)
 	}
 }
 
-// steps runs what is not recorded yet and returns the step that failed.
-func (g *group) steps(ctx context.Context, v inbox.Verdict, e hookonce.Event) (string, error) {
-	for i, s := range g.Steps {
-		last := i == len(g.Steps)-1
-		if s.recorded(v.Steps) {
+// steps runs what is not recorded yet.
+func (a *attempt) steps(ctx context.Context) error {
+	for i, s := range a.g.Steps {
+		last := i == len(a.g.Steps)-1
+		if s.recorded(a.v.Steps) {
 			if last {
-				return s.Name, g.c.insist(ctx, "inbox record", func() error { return g.c.Inbox.Finish(ctx, v.Lease) })
+				return a.finish(ctx)
 			}
 			continue
 		}
-		began := time.Now()
-		err := g.step(ctx, v.Lease, s, last, e)
-		g.c.Metrics.Effect.WithLabelValues(g.Name, s.Name).Observe(time.Since(began).Seconds())
-		if err != nil {
-			return s.Name, err
+		if err := a.step(ctx, s, last); err != nil {
+			return err
 		}
 	}
-	return "", nil
+	return nil
 }
 
-func (g *group) step(ctx context.Context, l inbox.Lease, s Step, last bool, e hookonce.Event) error {
-	timeout := s.Timeout
-	if timeout <= 0 {
-		timeout = defaultStepTimeout
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("step %s took longer than %s", s.Name, timeout))
-	defer cancel()
-	err := g.c.Inbox.Step(ctx, l, inbox.Step{Name: s.Name, State: inbox.StepDone}, last, func(ctx context.Context, tx *sql.Tx) error {
-		return call(func() error { return s.Tx(ctx, tx, e) })
-	})
-	if cause := context.Cause(ctx); err != nil && errors.Is(err, context.DeadlineExceeded) && cause != nil {
-		return cause
-	}
-	return err
+// finish records that nothing is left to do.
+func (a *attempt) finish(ctx context.Context) error {
+	return a.mark(ctx, inbox.Work{Lease: a.v.Lease, Last: true}).Err
 }
 
 // failed records the failure, then moves the delivery: the record comes first,
 // so that a crash in between leaves a delivery that waits for its due time.
-func (g *group) failed(ctx context.Context, sub queue.Subscription, r queue.Received, l inbox.Lease, step string, cause error) {
-	attrs := []any{"group", g.Name, "key", r.Key.String(), "type", r.Type, "step", step, "attempt", l.Attempt, "err", cause}
+func (a *attempt) failed(ctx context.Context, cause error) {
+	g, r, l := a.g, a.r, a.v.Lease
+	f := &failure{}
+	if !errors.As(cause, &f) {
+		f = &failure{err: cause}
+	}
+	attrs := []any{"group", g.Name, "key", r.Key.String(), "type", r.Type, "step", f.step, "attempt", l.Attempt, "err", cause}
 	if p := (*PanicError)(nil); errors.As(cause, &p) {
 		g.c.Logger.Error("step panicked", append(attrs, "stack", string(p.Stack))...)
 	}
-	f := g.Retry.decide(cause, l.Attempt, func(d time.Duration) time.Duration { return rand.N(d) + 1 })
-	if f.dead {
+	fate := g.Retry.decide(cause, l.Attempt, a.retryIn)
+	if f.park || fate.dead {
 		reason := inbox.Failed
-		if f.permanent {
+		switch {
+		case f.park || f.state == inbox.StepUnknown:
+			reason = inbox.Unknown // replaying it is for a person to decide
+		case fate.permanent:
 			reason = inbox.Permanent
 		}
-		g.bury(ctx, sub, r, l, reason, step, cause.Error())
+		g.bury(ctx, a.sub, r, l, inbox.Letter{Reason: reason, Step: f.step, StepState: f.state, Error: cause.Error()})
 		return
 	}
 	g.c.Metrics.Attempts.WithLabelValues(g.Name, "failed").Inc()
 	g.c.Metrics.Retries.WithLabelValues(g.Name).Inc()
-	due := g.c.Now().Add(f.delay)
+	due := g.c.Now().Add(fate.delay)
 	g.c.Logger.Warn("attempt failed; will be retried", append(attrs, "due", due.UTC().Format(time.RFC3339Nano))...)
-	err := g.c.insist(ctx, "inbox record", func() error { return g.c.Inbox.Retry(ctx, l, step, cause.Error(), due) })
+	err := g.c.insist(ctx, "inbox record", func() error {
+		return g.c.Inbox.Retry(ctx, l, inbox.Step{Name: f.step, State: f.state}, cause.Error(), due)
+	})
 	if err != nil {
-		g.notRecorded(ctx, sub, r, err)
+		g.notRecorded(ctx, a.sub, r, err)
 		return
 	}
 	d := r.Delivery
 	d.Attempt, d.Generation, d.Run, d.Due, d.DeadCopy = l.Attempt, l.Generation, l.Run, due, false
-	g.settled(sub.Retry(ctx, r, d), r, "move to retry")
+	g.settled(a.sub.Retry(ctx, r, d), r, "move to retry")
+}
+
+// putOff gives the event back until another one is through. It is no attempt.
+func (a *attempt) putOff(ctx context.Context, until time.Time) {
+	err := a.g.c.insist(ctx, "inbox record", func() error { return a.g.c.Inbox.Release(ctx, a.v.Lease, until) })
+	if err != nil {
+		a.g.notRecorded(ctx, a.sub, a.r, err)
+		return
+	}
+	a.g.later(ctx, a.sub, a.r, until)
+}
+
+// giveBack ends an attempt that the shutdown broke off.
+func (a *attempt) giveBack(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lateWork)
+	defer cancel()
+	if err := a.g.c.Inbox.Release(ctx, a.v.Lease, a.g.c.Now()); err != nil {
+		a.g.c.Logger.Warn("event could not be given back; its lease will end", "group", a.g.Name, "key", a.r.Key.String(), "err", err)
+	}
+	a.g.settled(a.sub.Requeue(ctx, a.r), a.r, "requeue")
 }
 
 // bury makes the event a dead letter: the row, then the copy, then the ack.
-func (g *group) bury(ctx context.Context, sub queue.Subscription, r queue.Received, l inbox.Lease, reason inbox.Reason, step, cause string) {
-	letter := inbox.Letter{
-		Event: r.Event, Group: g.Name, Reason: reason, Step: step, Error: cause,
-		Attempts: l.Attempt, Generation: l.Generation, Run: l.Run, DeadAt: g.c.Now(),
-	}
+func (g *group) bury(ctx context.Context, sub queue.Subscription, r queue.Received, l inbox.Lease, letter inbox.Letter) {
+	letter.Event, letter.Group, letter.Attempts = r.Event, g.Name, l.Attempt
 	err := g.c.insist(ctx, "dead letter record", func() error { return g.c.Inbox.Bury(ctx, l, letter) })
 	if err != nil {
 		g.notRecorded(ctx, sub, r, err)
 		return
 	}
 	g.c.Metrics.Attempts.WithLabelValues(g.Name, "dead").Inc()
-	g.c.Metrics.Dead.WithLabelValues(g.Name, string(reason)).Inc()
+	g.c.Metrics.Dead.WithLabelValues(g.Name, string(letter.Reason)).Inc()
 	g.c.Logger.Error("event is a dead letter now", "group", g.Name, "key", r.Key.String(), "type", r.Type,
-		"reason", string(reason), "step", step, "attempt", l.Attempt, "err", cause)
+		"reason", string(letter.Reason), "step", letter.Step, "attempt", l.Attempt, "err", letter.Error)
 	d := r.Delivery
-	d.Attempt, d.Generation, d.Run, d.DeadCopy, d.Reason = l.Attempt, l.Generation, l.Run, true, string(reason)
+	d.Attempt, d.Generation, d.Run, d.DeadCopy, d.Reason = l.Attempt, l.Generation, l.Run, true, string(letter.Reason)
 	g.settled(sub.Bury(ctx, r, d), r, "move to dead letters")
-}
-
-// later puts a delivery off without counting an attempt.
-func (g *group) later(ctx context.Context, sub queue.Subscription, r queue.Received, until time.Time) {
-	d := r.Delivery
-	d.Due = until
-	g.settled(sub.Retry(ctx, r, d), r, "delay")
-}
-
-// giveBack ends an attempt that the shutdown broke off.
-func (g *group) giveBack(ctx context.Context, sub queue.Subscription, r queue.Received, l inbox.Lease) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-	defer cancel()
-	if err := g.c.Inbox.Release(ctx, l); err != nil {
-		g.c.Logger.Warn("event could not be given back; its lease will end", "group", g.Name, "key", r.Key.String(), "err", err)
-	}
-	g.settled(sub.Requeue(ctx, r), r, "requeue")
 }
 
 // notRecorded leaves an event whose outcome could not be written to whoever
@@ -218,10 +181,7 @@ func (g *group) notRecorded(ctx context.Context, sub queue.Subscription, r queue
 	g.settled(sub.Requeue(context.WithoutCancel(ctx), r), r, "requeue")
 }
 
-// settled notes a delivery that could not be settled: the broker has lost the
-// subscription, or will, and delivers it again; the inbox knows it then.
-func (g *group) settled(err error, r queue.Received, what string) {
-	if err != nil {
-		g.c.Logger.Debug("delivery not settled; it will come again", "group", g.Name, "key", r.Key.String(), "what", what, "err", err)
-	}
+// tooLong is the cause of a step's timeout.
+func tooLong(step string, timeout time.Duration) error {
+	return fmt.Errorf("step %s took longer than %s", step, timeout)
 }

@@ -121,12 +121,25 @@ func (g Group) validate() error {
 	if len(g.Match) == 0 || len(g.Steps) == 0 {
 		return fmt.Errorf("consumer: group %s needs at least one pattern and one step", g.Name)
 	}
+	var errs []error
 	names := map[string]bool{}
 	for _, s := range g.Steps {
-		if s.Name == "" || names[s.Name] || s.Tx == nil { // Do and Statements: not before their records are kept
-			return fmt.Errorf("consumer: group %s: step %q has no name, a name used twice, or nothing to do", g.Name, s.Name)
+		if s.Name == "" || names[s.Name] {
+			errs = append(errs, fmt.Errorf("consumer: group %s: step name %q is empty or used twice", g.Name, s.Name))
 		}
 		names[s.Name] = true
+		kinds := 0
+		for _, has := range []bool{s.Tx != nil, s.Statements != nil, s.Do != nil} {
+			if has {
+				kinds++
+			}
+		}
+		if kinds != 1 {
+			errs = append(errs, fmt.Errorf("consumer: group %s: step %s needs exactly one of Tx, Statements and Do", g.Name, s.Name))
+		}
+		if s.OnUnknown != "" && s.OnUnknown != Rerun && s.OnUnknown != Park {
+			errs = append(errs, fmt.Errorf("consumer: group %s: step %s: OnUnknown is %q; it is %q or %q", g.Name, s.Name, s.OnUnknown, Rerun, Park))
+		}
 	}
-	return nil
+	return errors.Join(errs...)
 }

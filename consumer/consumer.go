@@ -17,6 +17,9 @@ type Consumer struct {
 	leases  *leases
 	groups  []*group
 	streams []*stream
+	// alone is held shared by ordinary deliveries and exclusively by one whose
+	// process has died twice while it ran.
+	alone sync.RWMutex
 }
 
 // New checks the configuration and fills in its defaults; it starts nothing.
@@ -29,10 +32,10 @@ func New(cfg Config) (*Consumer, error) {
 	for _, g := range cfg.Groups {
 		r := &group{Group: g, c: c}
 		c.groups = append(c.groups, r)
-		c.streams = append(c.streams, &stream{c: c, group: g.Name, workers: g.Concurrency, fetch: g.Prefetch, handle: r.handle})
+		c.streams = append(c.streams, &stream{c: c, group: g.Name, width: r.width(), fetch: g.Prefetch, handle: r.handle})
 	}
 	u := &unrouted{c: c}
-	c.streams = append(c.streams, &stream{c: c, group: queue.Unrouted, workers: 4, fetch: 64, handle: u.handle})
+	c.streams = append(c.streams, &stream{c: c, group: queue.Unrouted, width: 4, fetch: 64, handle: u.handle})
 	return c, nil
 }
 
@@ -48,6 +51,12 @@ func (c *Consumer) Run(ctx context.Context) error {
 	})
 	defer stop()
 
+	late, end := c.lateContext(hard)
+	defer end()
+	for _, g := range c.groups {
+		g.open(hard, late)
+		defer g.close()
+	}
 	var work, upkeep sync.WaitGroup
 	upkeep.Go(func() { c.leases.run(hard) })
 	upkeep.Go(func() { c.maintain(ctx) })
@@ -63,6 +72,16 @@ func (c *Consumer) Run(ctx context.Context) error {
 		return fmt.Errorf("consumer: %w after %s", err, c.DrainTimeout)
 	}
 	return nil
+}
+
+// lateContext ends a little after ctx.
+func (c *Consumer) lateContext(ctx context.Context) (context.Context, context.CancelFunc) {
+	late, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		pause(late, lateWork)
+		cancel()
+	})
+	return late, func() { stop(); cancel() }
 }
 
 var errDrained = errors.New("steps in work were broken off")

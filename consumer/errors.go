@@ -59,8 +59,9 @@ type fate struct {
 }
 
 // decide is the one place where an error becomes a retry or a dead letter.
-// attempt is the number of the attempt that failed, from 1.
-func (p RetryPolicy) decide(err error, attempt int, random func(time.Duration) time.Duration) fate {
+// attempt is the number of the attempt that failed, from 1; drawn is the delay
+// that was drawn for it.
+func (p RetryPolicy) decide(err error, attempt int, drawn time.Duration) fate {
 	var permanent *permanentError
 	if errors.As(err, &permanent) {
 		return fate{dead: true, permanent: true}
@@ -68,12 +69,11 @@ func (p RetryPolicy) decide(err error, attempt int, random func(time.Duration) t
 	if attempt >= p.MaxAttempts {
 		return fate{dead: true}
 	}
-	delay := random(p.ceiling(attempt))
 	var after *retryAfterError
 	if errors.As(err, &after) {
-		delay = max(delay, after.after)
+		drawn = max(drawn, after.after)
 	}
-	return fate{delay: delay}
+	return fate{delay: drawn}
 }
 
 // ceiling is the upper bound of the delay behind the given attempt: First,

@@ -9,7 +9,6 @@ import (
 
 func TestDecideIsTheOnePlaceForOutcomes(t *testing.T) {
 	p := RetryPolicy{MaxAttempts: 3, First: time.Second, Max: 10 * time.Second}
-	longest := func(d time.Duration) time.Duration { return d }
 	no := errors.New("no")
 	for name, c := range map[string]struct {
 		err     error
@@ -27,7 +26,7 @@ func TestDecideIsTheOnePlaceForOutcomes(t *testing.T) {
 		"permanent retry after":   {Permanent(RetryAfter(no, time.Hour)), 1, fate{dead: true, permanent: true}},
 		"more attempts than ever": {no, 9, fate{dead: true}},
 	} {
-		if got := p.decide(c.err, c.attempt, longest); got != c.want {
+		if got := p.decide(c.err, c.attempt, p.ceiling(c.attempt)); got != c.want {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
 		}
 	}

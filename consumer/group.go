@@ -13,14 +13,15 @@ import (
 // handler does everything with one delivery, its settling included.
 type handler func(ctx context.Context, sub queue.Subscription, r queue.Received)
 
-// stream keeps one subscription alive and spreads its deliveries over workers.
+// stream keeps one subscription alive and has its deliveries handled side by
+// side, up to width of them.
 type stream struct {
-	c       *Consumer
-	group   string
-	workers int
-	fetch   int
-	handle  handler
-	up      atomic.Bool
+	c      *Consumer
+	group  string
+	width  int
+	fetch  int
+	handle handler
+	up     atomic.Bool
 }
 
 const (
@@ -51,21 +52,25 @@ func (s *stream) run(soft, hard context.Context) {
 }
 
 // drain hands out deliveries until the subscription breaks or soft ends, then
-// waits for the workers.
+// waits for what is in work.
 func (s *stream) drain(soft, hard context.Context, sub queue.Subscription) error {
 	stop := context.AfterFunc(soft, sub.Stop)
 	defer stop()
 	var wg sync.WaitGroup
-	for range s.workers {
+	places := make(chan struct{}, s.width)
+	for r := range sub.C() {
+		select {
+		case places <- struct{}{}:
+		case <-soft.Done():
+		}
+		if soft.Err() != nil {
+			// Fetched, not begun: others can have it now.
+			_ = sub.Requeue(hard, r)
+			continue
+		}
 		wg.Go(func() {
-			for r := range sub.C() {
-				if soft.Err() != nil {
-					// Fetched, not begun: others can have it now.
-					_ = sub.Requeue(hard, r)
-					continue
-				}
-				s.handle(hard, sub, r)
-			}
+			s.handle(hard, sub, r)
+			<-places
 		})
 	}
 	wg.Wait()

@@ -115,14 +115,3 @@ func call(fn func() error) (err error) {
 	}()
 	return fn()
 }
-
-// recorded says whether the step needs no more work in this run.
-func (s Step) recorded(steps map[string]inbox.Step) bool {
-	for _, name := range append([]string{s.Name}, s.Was...) {
-		switch steps[name].State {
-		case inbox.StepDone, inbox.StepSkipped, inbox.StepStale:
-			return true
-		}
-	}
-	return false
-}

@@ -143,7 +143,11 @@ func (p *process) openInbox(ctx context.Context, lock bool, admin string) (*inbo
 		return nil, err
 	}
 	p.onClose(db.Close)
-	in := inbox.New(db, dialect, inbox.Options{Schema: c.Schema, Lease: c.Lease, TTL: c.TTL})
+	o := inbox.Options{Schema: c.Schema, Lease: c.Lease, TTL: c.TTL}
+	if c.Kind == config.Postgres {
+		o.Pipeline = postgres.Pipeline
+	}
+	in := inbox.New(db, dialect, o)
 	if err := p.await(ctx, "inbox", db.PingContext); err != nil {
 		return nil, err
 	}

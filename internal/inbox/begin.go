@@ -5,20 +5,14 @@ import (
 	"context"
 	"database/sql"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/hookonce/hookonce"
 	"github.com/hookonce/hookonce/internal/wire"
 )
 
-const (
-	// chunk is how many events one statement names, at most.
-	chunk = 250
-	// insertChunk is how many one insert writes: SQLite's time for parameters
-	// grows with the square of their number.
-	insertChunk = 64
-)
+// chunk is how many events one statement names, at most.
+const chunk = 250
 
 // opening is one event of a Begin.
 type opening struct {
@@ -115,7 +109,7 @@ func (s *session) answerRepeats(openings []*opening, verdicts []Verdict) {
 // the usual case, costs one statement for the whole slice.
 func (s *session) run(ctx context.Context, openings []*opening) error {
 	var known []*opening
-	for part := range slices.Chunk(openings, insertChunk) {
+	for part := range slices.Chunk(openings, s.b.d.rows) {
 		rest, err := s.insert(ctx, part)
 		if err != nil {
 			return err
@@ -141,25 +135,29 @@ func (s *session) run(ctx context.Context, openings []*opening) error {
 // insert records the events that have no record and are young enough, and
 // returns the others.
 func (s *session) insert(ctx context.Context, openings []*opening) ([]*opening, error) {
-	var a args
-	var values []string
-	group, state, now := a.add(s.group), a.add(string(Running)), a.add(micros(s.now))
-	until := a.add(micros(s.now.Add(s.b.o.Lease)))
+	var digests, keys, rawTypes, tokens [][]byte
+	var sources, types []string
+	var generations, runs, received []int64
 	for _, o := range openings {
 		if s.old(o) {
 			continue
 		}
-		values = append(values, "("+group+", "+state+", "+now+", "+until+", 1, 1, "+a.add(o.digest[:], clean(o.d.Key.Source),
-			[]byte(o.d.Key.String()), hookonce.EscapeType(o.d.Type), rawType(o.d.Type), o.token[:], o.d.Generation, o.d.Run,
-			micros(o.d.ReceivedAt))+")")
+		digests, tokens = append(digests, o.digest[:]), append(tokens, o.token[:])
+		keys, sources = append(keys, []byte(o.d.Key.String())), append(sources, clean(o.d.Key.Source))
+		types, rawTypes = append(types, hookonce.EscapeType(o.d.Type)), append(rawTypes, rawType(o.d.Type))
+		generations, runs = append(generations, int64(o.d.Generation)), append(runs, int64(o.d.Run))
+		received = append(received, micros(o.d.ReceivedAt))
 	}
-	if len(values) == 0 {
+	if len(digests) == 0 {
 		return openings, nil
 	}
-	fresh := make(map[[16]byte]bool, len(values))
-	err := s.b.query(ctx, s.tx, "begin", `INSERT INTO {p}inbox (grp, state, updated_at, lease_until, attempt, attempts, digest,
-		source, key, type, type_raw, token, generation, run, received_at)
-		VALUES `+strings.Join(values, ", ")+` ON CONFLICT DO NOTHING RETURNING digest`, a,
+	var a args
+	same := a.add(s.group, string(Running), micros(s.now), micros(s.now.Add(s.b.o.Lease))) + ", 1, 1"
+	fresh := make(map[[16]byte]bool, len(digests))
+	err := s.b.query(ctx, s.tx, "begin", `INSERT INTO {p}inbox (digest, source, key, type, type_raw, token, generation, run, received_at,
+		grp, state, updated_at, lease_until, attempt, attempts) `+
+		s.b.d.table(&a, same, blobs(digests), texts(sources), blobs(keys), texts(types), blobs(rawTypes), blobs(tokens),
+			ints(generations), ints(runs), ints(received))+` ON CONFLICT DO NOTHING RETURNING digest`, a,
 		scanDigests(func(digest [16]byte) { fresh[digest] = true }))
 	if err != nil {
 		return nil, err

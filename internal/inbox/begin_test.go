@@ -86,7 +86,7 @@ func TestBeginWaitsForARetryAndRunsItWhenDue(t *testing.T) {
 	each(t, func(e *env) {
 		d := e.event("a")
 		due := e.clock.Now().Add(10 * time.Second).Truncate(time.Microsecond)
-		e.must(e.Retry(e.Context(), e.run(d), "step", "no luck", due))
+		e.must(e.Retry(e.Context(), e.run(d), inbox.Step{Name: "step"}, "no luck", due))
 		if v := e.want(e.begin(d), inbox.Wait); !v.Until.Equal(due) {
 			e.Errorf("until %s, want %s", v.Until, due)
 		}
@@ -109,7 +109,7 @@ func TestBeginExpiresAnOldEventWithoutRecordOnly(t *testing.T) {
 			e.want(e.begin(d), inbox.Expire)
 		}
 		d := e.event("known")
-		e.must(e.Retry(e.Context(), e.run(d), "", "no luck", e.clock.Now()))
+		e.must(e.Retry(e.Context(), e.run(d), inbox.Step{}, "no luck", e.clock.Now()))
 		e.clock.Add(400 * day)
 		e.run(d) // it has a record: whatever its age, it is unfinished
 		if n := e.count("inbox"); n != 1 {
@@ -125,7 +125,7 @@ func TestBeginSettlesOutdatedGenerations(t *testing.T) {
 		e.want(e.begin(d), inbox.Settle) // dead, same generation
 		l := e.run(generation(d, 1))
 		e.want(e.begin(d), inbox.Settle) // running
-		e.must(e.Retry(e.Context(), l, "", "no", e.clock.Now()))
+		e.must(e.Retry(e.Context(), l, inbox.Step{}, "no", e.clock.Now()))
 		e.want(e.begin(d), inbox.Settle) // retrying
 		if l := e.run(generation(d, 1)); l.Attempt != 2 || l.Generation != 1 {
 			e.Errorf("lease %+v", l)
@@ -168,7 +168,7 @@ func TestBeginTakesACopyFromTheDeadQueueAsAReplay(t *testing.T) {
 func TestBeginRunsARetryingEventOfAHigherGeneration(t *testing.T) {
 	each(t, func(e *env) {
 		d := e.event("a")
-		e.must(e.Retry(e.Context(), e.run(d), "", "no", e.clock.Now().Add(time.Hour)))
+		e.must(e.Retry(e.Context(), e.run(d), inbox.Step{}, "no", e.clock.Now().Add(time.Hour)))
 		if l := e.run(generation(d, 2)); l.Generation != 2 || l.Attempt != 1 {
 			e.Errorf("lease %+v", l)
 		}
@@ -251,7 +251,7 @@ func TestBeginOf32AtOnceLetsExactlyOneRun(t *testing.T) {
 		}{
 			{"fresh", func(wire.Delivery) {}},
 			{"retrying", func(d wire.Delivery) {
-				e.must(e.Retry(e.Context(), e.run(d), "", "no", e.clock.Now()))
+				e.must(e.Retry(e.Context(), e.run(d), inbox.Step{}, "no", e.clock.Now()))
 			}},
 			{"crashed", func(d wire.Delivery) {
 				e.run(d)
@@ -344,7 +344,7 @@ func TestBeginDoesNotWaitForARunningTransaction(t *testing.T) {
 	e := &env{T: t, Inbox: b, db: db, dialect: inbox.Postgres, clock: &clock{t: time.Now()}}
 	slow, other := e.event("slow"), e.event("other")
 	l := e.run(slow)
-	e.must(e.Step(t.Context(), l, inbox.Step{Name: "s"}, true, inTx(func(ctx context.Context) error {
+	e.must(e.step(l, inbox.Step{Name: "s"}, true, inTx(func(ctx context.Context) error {
 		vs, err := b.Begin(ctx, "g", []wire.Delivery{slow, other}, tries)
 		if err != nil {
 			return err

@@ -30,7 +30,7 @@ func (b *Inbox) Bury(ctx context.Context, l Lease, letter Letter) error {
 		if err := b.fenced(ctx, tx, "bury", l, a, set); err != nil {
 			return err
 		}
-		if err := b.putFailed(ctx, tx, l, letter.Step, letter.Error); err != nil {
+		if err := b.putFailed(ctx, tx, l, Step{Name: letter.Step, State: letter.StepState}, letter.Error); err != nil {
 			return err
 		}
 		return b.putLetter(ctx, tx, letter)

@@ -52,13 +52,15 @@ func scanDigests(fn func(digest [16]byte)) func(*sql.Rows) error {
 	}
 }
 
-// scanStep reads the step columns name, state, attempts, at, detail behind
-// those that first takes.
+// stepColumns are what scanStep reads.
+const stepColumns = `name, state, attempts, at, detail, first_at`
+
+// scanStep reads stepColumns behind those that first takes.
 func scanStep(rs *sql.Rows, first ...any) (Step, error) {
 	var s Step
 	var state string
-	var at int64
-	err := rs.Scan(append(first, &s.Name, &state, &s.Attempts, &at, &s.Detail)...)
-	s.State, s.At = StepState(state), fromMicros(at)
+	var at, started int64
+	err := rs.Scan(append(first, &s.Name, &state, &s.Attempts, &at, &s.Detail, &started)...)
+	s.State, s.At, s.First = StepState(state), fromMicros(at), fromMicros(started)
 	return s, err
 }

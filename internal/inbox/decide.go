@@ -50,7 +50,7 @@ func decide(r row, d wire.Delivery, now time.Time, maxCrashes int) ruling {
 		return decideRunning(r, d, now, maxCrashes)
 	case Retrying:
 		if d.Generation > r.generation {
-			return r.replay(d.Generation)
+			return r.replay(d.Generation, d.Run)
 		}
 		if r.due.After(now.Add(early)) {
 			return ruling{decision: Wait, until: r.due}
@@ -60,9 +60,9 @@ func decide(r row, d wire.Delivery, now time.Time, maxCrashes int) ruling {
 	case Dead:
 		switch {
 		case d.Generation > r.generation:
-			return r.replay(d.Generation)
+			return r.replay(d.Generation, d.Run)
 		case d.DeadCopy: // an operator moved it from the .dead queue back to the group's
-			return r.replay(r.generation + 1)
+			return r.replay(r.generation+1, r.run)
 		}
 	}
 	return ruling{decision: Settle}
@@ -77,7 +77,7 @@ func decideRunning(r row, d wire.Delivery, now time.Time, maxCrashes int) ruling
 		return ruling{decision: Wait, until: until}
 	}
 	if d.Generation > r.generation {
-		return r.replay(d.Generation)
+		return r.replay(d.Generation, d.Run)
 	}
 	r.attempt++
 	r.crashes++
@@ -88,8 +88,8 @@ func decideRunning(r row, d wire.Delivery, now time.Time, maxCrashes int) ruling
 	return out
 }
 
-// replay starts a generation, with its own budget.
-func (r row) replay(generation int) ruling {
-	r.generation, r.attempt, r.crashes = generation, 1, 0
+// replay starts a generation, with its own budget; a forced one has a new run.
+func (r row) replay(generation, run int) ruling {
+	r.generation, r.attempt, r.crashes, r.run = generation, 1, 0, max(r.run, run)
 	return ruling{decision: Run, next: r, note: "replayed", detail: generationText(generation)}
 }

@@ -24,6 +24,11 @@ type Dialect struct {
 	// isolation is asked for in each transaction; the rules of Begin count on
 	// seeing what others have committed in the meantime.
 	isolation sql.IsolationLevel
+	// arrays can be arguments.
+	arrays bool
+	// rows is how many rows one insert writes at most: SQLite's time for
+	// parameters grows with the square of their number.
+	rows int
 	// selfMigrating databases are brought to the newest schema by CheckSchema.
 	selfMigrating bool
 }
@@ -32,10 +37,10 @@ var (
 	// Postgres keeps the tables in a schema of their own.
 	Postgres = Dialect{
 		name: "postgres", lock: " FOR UPDATE SKIP LOCKED", wait: " FOR UPDATE", contains: "strpos",
-		isolation: sql.LevelReadCommitted,
+		isolation: sql.LevelReadCommitted, arrays: true, rows: 10_000,
 	}
 	// SQLite keeps the tables beside the user's own, named hookonce_ and more.
-	SQLite = Dialect{name: "sqlite", contains: "instr", selfMigrating: true}
+	SQLite = Dialect{name: "sqlite", contains: "instr", rows: 64, selfMigrating: true}
 )
 
 // String is "postgres" or "sqlite".
@@ -65,4 +70,14 @@ func sqlState(err error) string {
 func deadlocked(err error) bool {
 	s := sqlState(err)
 	return s == "40P01" || s == "40001"
+}
+
+// constraint says that the data broke a rule of the tables.
+func constraint(err error) bool {
+	if s := sqlState(err); s != "" {
+		return strings.HasPrefix(s, "23")
+	}
+	const sqliteConstraint = 19
+	var e interface{ Code() int }
+	return errors.As(err, &e) && e.Code()&0xff == sqliteConstraint
 }

@@ -129,7 +129,7 @@ func (b *Inbox) Event(ctx context.Context, key hookonce.Key) ([]Record, error) {
 // addSteps fills the steps in, in the order of their last records, and their
 // lines of the timeline.
 func (b *Inbox) addSteps(ctx context.Context, digest [16]byte, records []Record) error {
-	return b.query(ctx, b.db, "event", `SELECT grp, run, name, state, attempts, at, detail FROM {p}steps
+	return b.query(ctx, b.db, "event", `SELECT grp, run, `+stepColumns+` FROM {p}steps
 		WHERE digest = $1 ORDER BY at, run, name`, []any{digest[:]}, func(rs *sql.Rows) error {
 		var group string
 		var run int

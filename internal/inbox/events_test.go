@@ -75,12 +75,12 @@ func TestExpireForgetsOnlyWhatWasDoneLongAgo(t *testing.T) {
 			}
 		}
 		done, dead, discarded, retrying := e.event("done"), e.event("dead"), e.event("discarded"), e.event("retrying")
-		e.must(e.Step(ctx, e.run(done), inbox.Step{Name: "s"}, true, nil))
+		e.must(e.step(e.run(done), inbox.Step{Name: "s"}, true, nil))
 		e.bury(dead)
 		e.bury(discarded)
 		_, err := e.Discard(ctx, "g", discarded.Key, "")
 		e.must(err)
-		e.must(e.Retry(ctx, e.run(retrying), "s", "no", e.clock.Now()))
+		e.must(e.Retry(ctx, e.run(retrying), inbox.Step{Name: "s"}, "no", e.clock.Now()))
 		e.run(e.event("running"))
 		late := e.event("late") // received with the others, done 40 days later
 		l := e.run(late)

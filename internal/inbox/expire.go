@@ -43,7 +43,24 @@ func (b *Inbox) Expire(ctx context.Context, n int) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return gone, nil
+	more, err := b.expireGates(ctx, n)
+	return max(gone, more), err
+}
+
+// expireGates forgets once_per values that were done, and entities that
+// changed, longer ago than the TTL, up to n of each. A value that is held goes
+// with its holder's record.
+func (b *Inbox) expireGates(ctx context.Context, n int) (int, error) {
+	before := micros(b.expiry())
+	values, err := b.exec(ctx, b.db, "expire", `DELETE FROM {p}once WHERE (grp, step, value) IN (SELECT grp, step, value FROM {p}once o
+		WHERE at < $1 AND (state = $2 OR NOT EXISTS (SELECT 1 FROM {p}inbox i WHERE i.digest = o.digest AND i.grp = o.grp))
+		ORDER BY at LIMIT $3)`, before, onceDone, n)
+	if err != nil {
+		return 0, err
+	}
+	entities, err := b.exec(ctx, b.db, "expire", `DELETE FROM {p}latest WHERE (grp, step, entity) IN (SELECT grp, step, entity
+		FROM {p}latest WHERE at < $1 ORDER BY at LIMIT $2)`, before, n)
+	return int(max(values, entities)), err
 }
 
 func (b *Inbox) forget(ctx context.Context, tx *sql.Tx, group string, digests []any) error {

@@ -26,8 +26,26 @@ type Options struct {
 	// TTL is how long a done or discarded event is remembered, and the greatest
 	// age of a first delivery. 45 days.
 	TTL time.Duration
+	// Pipeline sends statements in as few round trips as it can; nil means one
+	// by one. See [Pipeline].
+	Pipeline Pipeline
 	// Now is the time source; nil means time.Now.
 	Now func() time.Time
+}
+
+// Pipeline carries out statements in their order, in the transaction tx on
+// conn. The error is that of the statement with the returned number; -1 when it
+// is none's own.
+type Pipeline func(ctx context.Context, conn *sql.Conn, tx *sql.Tx, statements []Statement) (int, error)
+
+// oneByOne is the Pipeline of a database without any.
+func oneByOne(ctx context.Context, _ *sql.Conn, tx *sql.Tx, statements []Statement) (int, error) {
+	for i, s := range statements {
+		if _, err := tx.ExecContext(ctx, s.Text, s.Args...); err != nil {
+			return i, err
+		}
+	}
+	return -1, nil
 }
 
 // Inbox keeps the records of all groups in one database. Its methods may be
@@ -50,6 +68,9 @@ func New(db *sql.DB, d Dialect, o Options) *Inbox {
 	}
 	if o.TTL <= 0 {
 		o.TTL = DefaultTTL
+	}
+	if o.Pipeline == nil {
+		o.Pipeline = oneByOne
 	}
 	if o.Now == nil {
 		o.Now = time.Now

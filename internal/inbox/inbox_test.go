@@ -62,7 +62,11 @@ func each(t *testing.T, fn func(e *env)) {
 		t.Run(d.String(), func(t *testing.T) {
 			t.Parallel()
 			e := &env{T: t, clock: &clock{t: time.Date(2026, 3, 1, 12, 0, 0, 123456789, time.UTC)}, dialect: d, db: open(t, d)}
-			e.Inbox = inbox.New(e.db, d, inbox.Options{Lease: lease, TTL: ttl, Now: e.clock.Now})
+			o := inbox.Options{Lease: lease, TTL: ttl, Now: e.clock.Now}
+			if d.String() == "postgres" {
+				o.Pipeline = postgres.Pipeline
+			}
+			e.Inbox = inbox.New(e.db, d, o)
 			e.must(e.Migrate(t.Context()))
 			fn(e)
 		})
@@ -158,6 +162,30 @@ func (e *env) record(d wire.Delivery) inbox.Record {
 func generation(d wire.Delivery, n int) wire.Delivery {
 	d.Generation = n
 	return d
+}
+
+// apply carries out one work.
+func (e *env) apply(w inbox.Work) inbox.Result {
+	e.Helper()
+	rs, err := e.Apply(e.Context(), []inbox.Work{w})
+	e.must(err)
+	return rs[0]
+}
+
+// step runs fn and records the step.
+func (e *env) step(l inbox.Lease, s inbox.Step, last bool, fn func(context.Context, *sql.Tx) error) error {
+	e.Helper()
+	w := inbox.Work{Lease: l, Step: s, Last: last}
+	if fn != nil {
+		w.Tx = func(tx *sql.Tx) error { return fn(e.Context(), tx) }
+	}
+	return e.apply(w).Err
+}
+
+// mark records a step of which the effect is outside.
+func (e *env) mark(l inbox.Lease, s inbox.Step) error {
+	e.Helper()
+	return e.apply(inbox.Work{Lease: l, Step: s}).Err
 }
 
 func insertTicket(id string) func(context.Context, *sql.Tx) error {

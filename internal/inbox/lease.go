@@ -1,6 +1,7 @@
 package inbox
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -88,19 +89,16 @@ func without(leases []Lease, held map[hookonce.Token]bool) []Lease {
 
 // Finish records that all steps of an event are done.
 func (b *Inbox) Finish(ctx context.Context, l Lease) error {
-	return b.finish(ctx, b.db, l)
-}
-
-func (b *Inbox) finish(ctx context.Context, q querier, l Lease) error {
 	var a args
 	now := a.add(micros(b.now()))
-	return b.fenced(ctx, q, "finish", l, a, fmt.Sprintf(`state = '%s', done_at = %s, updated_at = %[2]s`, Done, now))
+	return b.fenced(ctx, b.db, "finish", l, a, fmt.Sprintf(`state = '%s', done_at = %s, updated_at = %[2]s`, Done, now))
 }
 
 // Retry ends an attempt that failed: the event may run again from due on. step
-// is the failing step, empty for none; cause is the error's text, of which the
-// first 4 KiB are kept.
-func (b *Inbox) Retry(ctx context.Context, l Lease, step, cause string, due time.Time) error {
+// is the record of the failing step, failed when it names no state; without a
+// name there is none. cause is the error's text, of which the first 4 KiB are
+// kept.
+func (b *Inbox) Retry(ctx context.Context, l Lease, step Step, cause string, due time.Time) error {
 	return b.tx(ctx, "retry", func(tx *sql.Tx) error {
 		now := b.now()
 		var a args
@@ -114,11 +112,22 @@ func (b *Inbox) Retry(ctx context.Context, l Lease, step, cause string, due time
 	})
 }
 
-// Release gives an event back at once, as if this attempt had not been: for a
-// consumer that stops.
-func (b *Inbox) Release(ctx context.Context, l Lease) error {
+// putFailed records the step that an attempt ended at.
+func (b *Inbox) putFailed(ctx context.Context, tx *sql.Tx, l Lease, step Step, cause string) error {
+	if step.Name == "" {
+		return nil
+	}
+	step.State = cmp.Or(step.State, StepFailed)
+	step.Detail = cmp.Or(step.Detail, cause)
+	step.At = b.now()
+	return b.putSteps(ctx, tx, l.Group, []stepRow{{l, step}})
+}
+
+// Release gives an event back, as if this attempt had not been: for a consumer
+// that stops, and for an event that has to wait for another one until then.
+func (b *Inbox) Release(ctx context.Context, l Lease, until time.Time) error {
 	var a args
-	now := a.add(micros(b.now()))
-	return b.fenced(ctx, b.db, "release", l, a, fmt.Sprintf(`state = '%s', due = %s, updated_at = %[2]s,
-		attempt = attempt - 1, attempts = attempts - 1`, Retrying, now))
+	now, due := a.add(micros(b.now())), a.add(micros(until))
+	return b.fenced(ctx, b.db, "release", l, a, fmt.Sprintf(`state = '%s', due = %s, updated_at = %s,
+		attempt = attempt - 1, attempts = attempts - 1`, Retrying, due, now))
 }

@@ -10,7 +10,8 @@ import (
 )
 
 const letterColumns = `digest, grp, key, type, type_raw, content_type, body, headers, context, traceparent, unmatched, parked,
-	received_at, reason, step, error, attempts, generation, run, dead_at`
+	received_at, reason, step, error, attempts, generation, run, dead_at, coalesce((SELECT min(s.name) FROM {p}steps s
+	WHERE s.digest = d.digest AND s.grp = d.grp AND s.run = d.run AND s.state IN ('started', 'unknown')), '')`
 
 // Letters lists dead letters, those that died first in front, at most n at a
 // time. Go on with the cursor until it is empty, which it may be beside the
@@ -29,7 +30,7 @@ func (b *Inbox) Letters(ctx context.Context, f Filter, after Cursor, n int) ([]L
 		}
 		var last place
 		seen := 0
-		err := b.query(ctx, b.db, "list dead letters", `SELECT `+letterColumns+` FROM {p}dead WHERE `+w.String()+
+		err := b.query(ctx, b.db, "list dead letters", `SELECT `+letterColumns+` FROM {p}dead d WHERE `+w.String()+
 			` ORDER BY dead_at, digest, grp LIMIT `+w.a.add(n-len(letters)), w.a, func(rs *sql.Rows) error {
 			l, escaped, digest, err := scanLetter(rs)
 			if err != nil {
@@ -69,7 +70,7 @@ func (b *Inbox) deadWhere(f Filter) *where {
 func (b *Inbox) Letter(ctx context.Context, group string, key hookonce.Key) (Letter, error) {
 	digest := key.Digest()
 	var found *Letter
-	err := b.query(ctx, b.db, "dead letter", `SELECT `+letterColumns+` FROM {p}dead WHERE digest = $1 AND grp = $2`,
+	err := b.query(ctx, b.db, "dead letter", `SELECT `+letterColumns+` FROM {p}dead d WHERE digest = $1 AND grp = $2`,
 		[]any{digest[:], group}, func(rs *sql.Rows) error {
 			l, _, _, err := scanLetter(rs)
 			found = &l
@@ -90,7 +91,7 @@ func scanLetter(rs *sql.Rows) (l Letter, escaped string, digest []byte, err erro
 	var received, died int64
 	e := &l.Event
 	if err := rs.Scan(&digest, &l.Group, &key, &escaped, &rawType, &contentType, &e.Body, &headers, &e.Context, &traceparent,
-		&e.Unmatched, &e.Parked, &received, &reason, &l.Step, &l.Error, &l.Attempts, &l.Generation, &l.Run, &died); err != nil {
+		&e.Unmatched, &e.Parked, &received, &reason, &l.Step, &l.Error, &l.Attempts, &l.Generation, &l.Run, &died, &l.Open); err != nil {
 		return l, "", nil, err
 	}
 	if err := json.Unmarshal([]byte(headers), &e.Header); err != nil {

@@ -175,7 +175,7 @@ func TestParkMakesADeadLetterOfAnythingNotDone(t *testing.T) {
 		e.run(generation(fresh, 1)) // its replay runs, whatever its age
 
 		retrying := e.event("retrying")
-		e.must(e.Retry(ctx, e.run(retrying), "", "no", e.clock.Now()))
+		e.must(e.Retry(ctx, e.run(retrying), inbox.Step{}, "no", e.clock.Now()))
 		park(retrying, true)
 		if r := e.record(retrying); r.State != inbox.Dead || r.LastError != "too old" {
 			e.Errorf("record %+v", r)

@@ -81,10 +81,10 @@ func (s *session) lockRows(ctx context.Context, openings []*opening) (map[[16]by
 // event is in the queue again, unacked.
 func (s *session) take(ctx context.Context, o *opening, was State, r ruling) error {
 	_, err := s.b.exec(ctx, s.tx, "begin", `UPDATE {p}inbox SET state = $1, token = $2, lease_until = $3, due = 0,
-		attempt = $4, attempts = attempts + 1, crashes = $5, generation = $6, updated_at = $7, `+fmt.Sprintf(addNote, "$8")+`
-		WHERE digest = $9 AND grp = $10`,
+		attempt = $4, attempts = attempts + 1, crashes = $5, generation = $6, updated_at = $7, `+fmt.Sprintf(addNote, "$8")+`,
+		run = $11 WHERE digest = $9 AND grp = $10`,
 		string(Running), o.token[:], micros(s.now.Add(s.b.o.Lease)), r.next.attempt, r.next.crashes, r.next.generation,
-		micros(s.now), note(s.now, r.note, r.detail), o.digest[:], s.group)
+		micros(s.now), note(s.now, r.note, r.detail), o.digest[:], s.group, r.next.run)
 	if err != nil || was != Dead {
 		return err
 	}
@@ -100,8 +100,7 @@ func (s *session) loadSteps(ctx context.Context, openings []*opening) error {
 	}
 	var a args
 	places := digestPlaces(&a, openings)
-	return s.b.query(ctx, s.tx, "begin", `SELECT digest, run, name, state, attempts, at, detail
-		FROM {p}steps WHERE digest IN (`+places+`) AND grp = `+a.add(s.group), a, func(rs *sql.Rows) error {
+	return s.b.query(ctx, s.tx, "begin", `SELECT digest, run, `+stepColumns+` FROM {p}steps WHERE digest IN (`+places+`) AND grp = `+a.add(s.group), a, func(rs *sql.Rows) error {
 		var digest []byte
 		var run int
 		step, err := scanStep(rs, &digest, &run)

@@ -20,11 +20,11 @@ func TestStepCommitsEffectAndRecordTogether(t *testing.T) {
 		e.tickets()
 		d := e.event("a")
 		l := e.run(d)
-		e.must(e.Step(e.Context(), l, inbox.Step{Name: "one"}, false, insertTicket("a")))
+		e.must(e.step(l, inbox.Step{Name: "one"}, false, insertTicket("a")))
 		if r := e.record(d); r.State != inbox.Running || len(r.Steps) != 1 || r.Steps[0].State != inbox.StepDone {
 			e.Errorf("record %+v", r)
 		}
-		e.must(e.Step(e.Context(), l, inbox.Step{Name: "two", State: inbox.StepDone}, true, insertTicket("a")))
+		e.must(e.step(l, inbox.Step{Name: "two", State: inbox.StepDone}, true, insertTicket("a")))
 		if r := e.record(d); r.State != inbox.Done || len(r.Steps) != 2 || e.countTickets() != 2 {
 			e.Errorf("record %+v, %d tickets", r, e.countTickets())
 		}
@@ -42,7 +42,7 @@ func TestStepRollsBackOnErrorAndPanic(t *testing.T) {
 			e.must(insertTicket("a")(ctx, tx))
 			return boom
 		}
-		if err := e.Step(e.Context(), l, inbox.Step{Name: "s"}, true, failing); err != boom {
+		if err := e.step(l, inbox.Step{Name: "s"}, true, failing); err != boom {
 			e.Errorf("err %v, want fn's own", err)
 		}
 		func() {
@@ -51,7 +51,7 @@ func TestStepRollsBackOnErrorAndPanic(t *testing.T) {
 					e.Error("the panic did not come through")
 				}
 			}()
-			_ = e.Step(e.Context(), l, inbox.Step{Name: "s"}, true, func(ctx context.Context, tx *sql.Tx) error {
+			_ = e.step(l, inbox.Step{Name: "s"}, true, func(ctx context.Context, tx *sql.Tx) error {
 				e.must(insertTicket("a")(ctx, tx))
 				panic("ouch")
 			})
@@ -59,7 +59,7 @@ func TestStepRollsBackOnErrorAndPanic(t *testing.T) {
 		if r := e.record(d); r.State != inbox.Running || len(r.Steps) != 0 || e.countTickets() != 0 {
 			e.Errorf("record %+v, %d tickets", r, e.countTickets())
 		}
-		e.must(e.Step(e.Context(), l, inbox.Step{Name: "s"}, true, insertTicket("a")))
+		e.must(e.step(l, inbox.Step{Name: "s"}, true, insertTicket("a")))
 	})
 }
 
@@ -70,23 +70,20 @@ func TestEveryFencedWriteFailsAfterATakeover(t *testing.T) {
 		frozen := e.run(d)
 		e.clock.Add(lease)
 		holder := e.run(d)
-		ran := false
 		for name, err := range map[string]error{
-			"step": e.Step(ctx, frozen, inbox.Step{Name: "s"}, true, inTx(func(context.Context) error {
-				ran = true
-				return nil
-			})),
-			"mark":    e.Mark(ctx, frozen, inbox.Step{Name: "s", State: inbox.StepStarted}),
+			"step":    e.step(frozen, inbox.Step{Name: "s"}, true, insertTicket("a")),
+			"none":    e.step(frozen, inbox.Step{Name: "s"}, false, insertTicket("a")),
+			"mark":    e.mark(frozen, inbox.Step{Name: "s", State: inbox.StepStarted}),
 			"finish":  e.Finish(ctx, frozen),
-			"retry":   e.Retry(ctx, frozen, "s", "x", e.clock.Now()),
+			"retry":   e.Retry(ctx, frozen, inbox.Step{Name: "s"}, "x", e.clock.Now()),
 			"bury":    e.Bury(ctx, frozen, inbox.Letter{Event: d.Event, Reason: inbox.Failed}),
-			"release": e.Release(ctx, frozen),
+			"release": e.Release(ctx, frozen, e.clock.Now()),
 		} {
 			if !errors.Is(err, inbox.ErrLeaseLost) {
 				e.Errorf("%s: %v", name, err)
 			}
 		}
-		if ran || e.count("steps") != 0 || e.count("dead") != 0 {
+		if e.countTickets() != 0 || e.count("steps") != 0 || e.count("dead") != 0 {
 			e.Error("a lost lease wrote")
 		}
 		lost, err := e.Renew(ctx, []inbox.Lease{frozen, holder})
@@ -94,7 +91,7 @@ func TestEveryFencedWriteFailsAfterATakeover(t *testing.T) {
 		if len(lost) != 1 || lost[0] != frozen {
 			e.Errorf("lost %+v", lost)
 		}
-		e.must(e.Step(ctx, holder, inbox.Step{Name: "s"}, true, insertTicket("a")))
+		e.must(e.step(holder, inbox.Step{Name: "s"}, true, insertTicket("a")))
 		if err := e.Finish(ctx, holder); !errors.Is(err, inbox.ErrLeaseLost) {
 			e.Errorf("a done event has no holder: %v", err)
 		}
@@ -105,7 +102,7 @@ func TestAnEndedLeaseThatNobodyTookStillCommits(t *testing.T) {
 	each(t, func(e *env) {
 		l := e.run(e.event("a"))
 		e.clock.Add(time.Hour)
-		e.must(e.Step(e.Context(), l, inbox.Step{Name: "s"}, true, nil))
+		e.must(e.step(l, inbox.Step{Name: "s"}, true, nil))
 	})
 }
 
@@ -132,7 +129,7 @@ func TestRenewKeepsALease(t *testing.T) {
 func TestReleaseDoesNotCountTheAttempt(t *testing.T) {
 	each(t, func(e *env) {
 		d := e.event("a")
-		e.must(e.Release(e.Context(), e.run(d)))
+		e.must(e.Release(e.Context(), e.run(d), e.clock.Now()))
 		if r := e.record(d); r.State != inbox.Retrying || r.Attempts != 0 {
 			e.Errorf("record %+v", r)
 		}
@@ -142,31 +139,32 @@ func TestReleaseDoesNotCountTheAttempt(t *testing.T) {
 	})
 }
 
-func TestAStartedStepWithoutEndStaysStarted(t *testing.T) {
+func TestAStepKeepsWhatIsKnownOfItsEffect(t *testing.T) {
 	each(t, func(e *env) {
 		ctx, d := e.Context(), e.event("a")
 		l := e.run(d)
-		e.must(e.Mark(ctx, l, inbox.Step{Name: "mail", State: inbox.StepStarted}))
-		e.must(e.Retry(ctx, l, "mail", "timeout after sending", e.clock.Now()))
+		e.must(e.mark(l, inbox.Step{Name: "mail", State: inbox.StepStarted}))
+		e.must(e.Retry(ctx, l, inbox.Step{Name: "mail", State: inbox.StepUnknown}, "timeout after sending", e.clock.Now()))
 		v := e.want(e.begin(d), inbox.Run)
-		if s := v.Steps["mail"]; s.State != inbox.StepStarted || s.Attempts != 1 {
+		began := e.clock.Now().Truncate(time.Microsecond)
+		if s := v.Steps["mail"]; s.State != inbox.StepUnknown || s.Attempts != 1 || !s.First.Equal(began) {
 			e.Errorf("step %+v", s)
 		}
-		e.must(e.Mark(ctx, v.Lease, inbox.Step{Name: "mail", State: inbox.StepStarted}))
-		e.must(e.Mark(ctx, v.Lease, inbox.Step{Name: "mail", State: inbox.StepFailed, Detail: "refused"}))
-		e.must(e.Retry(ctx, v.Lease, "mail", "refused", e.clock.Now()))
-		if s := e.record(d).Steps[0]; s.State != inbox.StepFailed || s.Attempts != 2 || s.Detail != "refused" {
+		e.clock.Add(time.Minute)
+		e.must(e.mark(v.Lease, inbox.Step{Name: "mail", State: inbox.StepStarted}))
+		e.must(e.Retry(ctx, v.Lease, inbox.Step{Name: "mail"}, "refused", e.clock.Now()))
+		if s := e.record(d).Steps[0]; s.State != inbox.StepFailed || s.Attempts != 2 || s.Detail != "refused" || !s.First.Equal(began) {
 			e.Errorf("step %+v", s)
 		}
 	})
 }
 
-func TestMarkRenewsTheLease(t *testing.T) {
+func TestAMarkRenewsALeaseThatIsHalfUsedUp(t *testing.T) {
 	each(t, func(e *env) {
 		d := e.event("a")
 		l := e.run(d)
 		e.clock.Add(lease)
-		e.must(e.Mark(e.Context(), l, inbox.Step{Name: "mail", State: inbox.StepStarted}))
+		e.must(e.mark(l, inbox.Step{Name: "mail", State: inbox.StepStarted}))
 		e.want(e.begin(d), inbox.Wait)
 	})
 }
@@ -177,7 +175,7 @@ func TestATimelineTellsTheStory(t *testing.T) {
 		next := func() { e.clock.Add(time.Minute) }
 		l := e.run(d)
 		next()
-		e.must(e.Retry(ctx, l, "s", "bad\x00 \xff text", e.clock.Now()))
+		e.must(e.Retry(ctx, l, inbox.Step{Name: "s"}, "bad\x00 \xff text", e.clock.Now()))
 		next()
 		e.bury(d)
 		next()
@@ -187,7 +185,7 @@ func TestATimelineTellsTheStory(t *testing.T) {
 			e.Fatal("not marked")
 		}
 		next()
-		e.must(e.Step(ctx, e.run(generation(d, 1)), inbox.Step{Name: "s"}, true, nil))
+		e.must(e.step(e.run(generation(d, 1)), inbox.Step{Name: "s"}, true, nil))
 		r := e.record(d)
 		var got []string
 		for _, n := range r.Timeline {

@@ -97,21 +97,28 @@ type Step struct {
 	State    StepState `json:"state"`
 	Attempts int       `json:"attempts"`
 	At       time.Time `json:"at"`
+	// First is when an effect outside was first started; zero for others.
+	First time.Time `json:"-"`
 	// Detail says more: the error of a failed step, the key a skipped one yielded to.
 	Detail string `json:"detail,omitempty"`
 }
 
 // Letter is a dead letter: everything needed to judge and to replay an event.
 type Letter struct {
-	Event      hookonce.Event
-	Group      string
-	Reason     Reason
-	Step       string // the failing step; empty when none
+	Event  hookonce.Event
+	Group  string
+	Reason Reason
+	Step   string // the failing step; empty when none
+	// StepState is what is recorded of that step, failed when empty.
+	StepState  StepState
 	Error      string
 	Attempts   int
 	Generation int
 	Run        int
 	DeadAt     time.Time
+	// Open is a step whose effect may have happened: started or unknown, with no
+	// end. Empty when there is none. Only reading fills it in.
+	Open string
 }
 
 // Record is one event in one group, for listings.
