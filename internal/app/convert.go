@@ -17,21 +17,19 @@ func sources(cfg *config.Config) []receiver.Source {
 	var out []receiver.Source
 	for _, name := range sortedKeys(cfg.Sources) {
 		s := cfg.Sources[name]
-		secrets := make([]string, len(s.Secrets))
-		for i, secret := range s.Secrets {
-			secrets[i] = secret.Reveal()
-		}
+		set := s.Settings()
 		out = append(out, receiver.Source{
-			Name: name, Path: s.Path, Provider: s.Provider, Secrets: secrets,
+			Name: name, Path: s.Path, Provider: s.Provider, Secrets: set.Secrets, Expiring: set.Expiring, AllowIPs: s.AllowIPs,
 			Verify: receiver.Verify{
-				Scheme: s.Verify.Scheme, Header: s.Verify.Header, Encoding: s.Verify.Encoding,
-				Prefix: s.Verify.Prefix, Tolerance: s.Verify.Tolerance,
+				Scheme: set.Scheme, Header: set.Header, Encoding: set.Encoding, Prefix: set.Prefix, Signed: set.Signed, Timestamp: set.Timestamp,
+				SecretEncoding: set.SecretEncoding, Tolerance: set.Tolerance, Keys: set.Keys, KeysURL: set.KeysURL, ID: set.ID, Token: set.Token,
 			},
 			Keys: s.Key, PreviousKeys: s.PreviousKeys,
-			Body:        receiver.BodyKey(s.Body),
-			Type:        receiver.TypeRule(s.Type),
-			Respond:     receiver.Respond(s.Respond),
-			Accept:      s.Accept,
+			Body: receiver.BodyKey(s.Body), Dedup: s.Dedup,
+			Type:    receiver.TypeRule(s.Type),
+			Respond: receiver.Respond(s.Respond),
+			Accept:  s.Accept, Ignore: s.Ignore,
+			Schema: s.SchemaText, OnInvalid: s.OnInvalid, MaxItems: s.MaxItems,
 			Retention:   s.Retention,
 			KeepHeaders: s.KeepHeaders,
 			OnNoKey:     s.OnNoKey, Unmatched: s.Unmatched, OnStoreDown: s.OnStoreDown,

@@ -3,75 +3,130 @@ package config
 import (
 	"maps"
 	"net/http"
+	"net/netip"
+	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/hookonce/hookonce/internal/topic"
+	"github.com/hookonce/hookonce/receiver/provider"
 )
 
-const hmacSHA256 = "hmac-sha256"
-
-// providers are the preset names. builtProviders are those that this version has.
-var (
-	providers = strings.Fields(`generic stripe pagarme stone-openbank whatsapp evolution ifood mercadopago asaas pagbank efi
-		woovi hotmart standard-webhooks svix github shopify slack twilio adyen paypal square paddle sendgrid mailgun discord
-		telegram zoom gitlab linear typeform woocommerce nuvemshop vtex mercadolivre`)
-	builtProviders = []string{"generic", "stripe"}
-)
+// providers are the preset names.
+func providers() []string {
+	var names []string
+	for _, p := range provider.All() {
+		names = append(names, p.Name)
+	}
+	return names
+}
 
 func (k *checker) source(s *Source, at string) {
 	k.name(at, s.Name)
-	if k.oneOf(at+".provider", s.Provider, providers...) {
-		if !slices.Contains(builtProviders, s.Provider) {
-			k.bad(at+".provider", "%s", notYet("provider "+s.Provider, "use provider generic with verify and key, if the sender signs with HMAC-SHA256 of the body"))
-		} else {
-			k.verify(s, at)
-		}
+	preset, _ := provider.Lookup(s.Provider)
+	if k.oneOf(at+".provider", s.Provider, providers()...) {
+		k.verify(s, preset, at)
 	}
-	k.keys(s, at)
+	k.keys(s, preset, at)
 	k.typeRule(s, at)
 	k.respond(s, at)
+	k.rules(s, at)
 	k.positive(at+".retention", s.Retention)
-	for i, pattern := range s.Accept {
-		k.pattern(indexed(at+".accept", i), pattern)
-	}
 	for i, h := range s.KeepHeaders {
 		if !headerName(h) {
 			k.bad(indexed(at+".keep_headers", i), "%s is not a header's name", shown(h, false))
 		}
 	}
 	k.oneOf(at+".on_no_key", s.OnNoKey, "reject", "park")
+	k.oneOf(at+".dedup", s.Dedup, "key", None)
 	k.oneOf(at+".unmatched", s.Unmatched, "keep", "drop")
 	k.oneOf(at+".on_store_down", s.OnStoreDown, "publish", "reject")
 	k.oneOf(at+".on_changed_body", s.OnChangedBody, "accept", "reject")
 	k.oneOf(at+".ack", s.Ack, "claim", "confirm")
 }
 
+// rules checks what lets deliveries in.
+func (k *checker) rules(s *Source, at string) {
+	for i, pattern := range s.Accept {
+		k.pattern(indexed(at+".accept", i), pattern)
+	}
+	for i, pattern := range s.Ignore {
+		k.pattern(indexed(at+".ignore", i), pattern)
+	}
+	for i, text := range s.AllowIPs {
+		if !isAddress(text) {
+			k.bad(indexed(at+".allow_ips", i), "%s is no address: write 10.0.0.7 or 10.0.0.0/8", shown(text, false))
+		}
+	}
+	k.oneOf(at+".on_invalid", s.OnInvalid, "reject", "park")
+	k.atLeast(at+".max_items", int64(s.MaxItems), 1)
+	if s.Schema == "" || !k.role.receives() {
+		return
+	}
+	text, err := readBounded(k.inDir(s.Schema))
+	if err != nil {
+		k.bad(at+".schema", "%s cannot be read (%s): name a JSON Schema's file, relative to the configuration file", shown(s.Schema, false), reason(err))
+		return
+	}
+	s.SchemaText = text
+}
+
 // verify checks how deliveries prove themselves, and that there is a secret to
 // prove it with where deliveries arrive.
-func (k *checker) verify(s *Source, at string) {
+func (k *checker) verify(s *Source, preset provider.Preset, at string) {
 	v := s.Verify
-	switch {
-	case v.Scheme == None:
+	own := v.Scheme == "" || slices.Contains(preset.Schemes, v.Scheme)
+	if !own && !k.oneOf(at+".verify.scheme", v.Scheme, slices.Concat(provider.GenericSchemes, preset.Schemes)...) {
+		return
+	}
+	if v.Scheme == None {
 		k.unsigned(s, at)
 		return
-	case s.Provider == "stripe":
-		if v.Scheme != "" || v.Header != "" || v.Encoding != "" || v.Prefix != "" {
-			k.bad(at+".verify", "provider stripe brings its own verification: only tolerance can be set, or use provider generic")
-		}
-		k.positive(at+".verify.tolerance", v.Tolerance)
-	case k.oneOf(at+".verify.scheme", v.Scheme, None, hmacSHA256):
-		if !headerName(v.Header) {
-			k.bad(at+".verify.header", "%s is not a header's name: write one like X-Signature", shown(v.Header, false))
-		}
-		k.oneOf(at+".verify.encoding", v.Encoding, "hex", "base64")
-		if k.set[at+".verify.tolerance"] {
-			k.warn(at+".verify.tolerance", "has no effect: %s signs no time", hmacSHA256)
-		}
 	}
-	if len(s.Secrets) == 0 && k.role.receives() && !k.failed(at+".verify") {
+	if v.Header != "" && !headerName(v.Header) {
+		k.bad(at+".verify.header", "%s is not a header's name: write one like X-Signature", shown(v.Header, false))
+	}
+	if v.Encoding != "" {
+		k.oneOf(at+".verify.encoding", v.Encoding, "hex", "base64", "base64url")
+	}
+	k.positive(at+".verify.tolerance", v.Tolerance)
+	if !own && v.Timestamp == "" && k.set[at+".verify.tolerance"] {
+		k.warn(at+".verify.tolerance", "has no effect: %s signs no time without verify.timestamp", v.Scheme)
+	}
+	if k.hasProblem(at+".verify.header") || k.hasProblem(at+".verify.encoding") || k.hasProblem(at+".verify.tolerance") ||
+		k.failed(at+".verify") || k.failed(at+".secrets") || !k.role.receives() {
+		return
+	}
+	if len(s.Secrets) == 0 && !(own && preset.NoSecrets) {
 		k.bad(at+".secrets", "no secret to verify deliveries with: set secrets: [ \"${NAME}\" ]%s", k.orUnsigned(s))
+		return
 	}
+	if _, err := preset.NewVerifier(s.Settings()); err != nil {
+		k.bad(at+".verify", "%s", strings.TrimPrefix(err.Error(), provider.ErrConfig.Error()+": "))
+	}
+	for i, secret := range s.Secrets {
+		if end := secret.Expires; !end.IsZero() && !time.Now().Before(end.Time) {
+			k.warn(indexed(at+".secrets", i), "has expired and verifies nothing any more: remove it")
+		}
+	}
+}
+
+// Settings are how the source's deliveries are verified.
+func (s *Source) Settings() provider.Settings {
+	v := s.Verify
+	set := provider.Settings{
+		Scheme: v.Scheme, Header: v.Header, Encoding: v.Encoding, Prefix: v.Prefix, Signed: v.Signed, Timestamp: v.Timestamp,
+		SecretEncoding: v.SecretEncoding, Tolerance: v.Tolerance, Keys: v.Keys, KeysURL: v.KeysURL, ID: v.ID, Token: v.Token.Reveal(),
+	}
+	for _, secret := range s.Secrets {
+		if secret.Expires.IsZero() {
+			set.Secrets = append(set.Secrets, secret.Reveal())
+			continue
+		}
+		set.Expiring = append(set.Expiring, provider.Secret{Value: secret.Reveal(), Expires: secret.Expires.Time})
+	}
+	return set
 }
 
 func (k *checker) orUnsigned(s *Source) string {
@@ -84,19 +139,21 @@ func (k *checker) orUnsigned(s *Source) string {
 func (k *checker) unsigned(s *Source, at string) {
 	v := s.Verify
 	if v.Header != "" || v.Encoding != "" || v.Prefix != "" {
-		k.bad(at+".verify", "scheme none has no header, encoding or prefix: remove them, or set scheme: %s", hmacSHA256)
+		k.bad(at+".verify", "scheme none has no header, encoding or prefix: remove them, or set scheme: %s", provider.SchemeHMACSHA256)
 	}
 	switch {
 	case len(s.Secrets) > 0:
-		k.bad(at+".verify", "none never uses the secrets: remove them, or set scheme: %s", hmacSHA256)
+		k.bad(at+".verify", "none never uses the secrets: remove them, or set scheme: %s", provider.SchemeHMACSHA256)
 	case !k.c.FirstRun:
 		k.warn(at+".verify", "none: anyone who knows the URL can post events")
 	}
 }
 
-func (k *checker) keys(s *Source, at string) {
+func (k *checker) keys(s *Source, preset provider.Preset, at string) {
 	for i, recipe := range s.Key {
 		if why := checkKey(recipe); why != "" {
+			k.bad(indexed(at+".key", i), "%s", why)
+		} else if why := volatileKey(recipe, s, preset); why != "" {
 			k.bad(indexed(at+".key", i), "%s", why)
 		} else if slices.Contains(s.Key[:i], recipe) {
 			k.bad(indexed(at+".key", i), "%s stands here twice: remove one", shown(recipe, false))
@@ -203,4 +260,19 @@ func (k *checker) pattern(path, pattern string) {
 	case slices.Contains(strings.Split(pattern, "."), ""):
 		k.bad(path, "%s has an empty word: write words parted by single dots, like stripe.charge.* or orders.#", shown(pattern, false))
 	}
+}
+
+// isAddress tells whether a text is an IP address or a network.
+func isAddress(text string) bool {
+	_, errAddr := netip.ParseAddr(text)
+	_, errNet := netip.ParsePrefix(text)
+	return errAddr == nil || errNet == nil
+}
+
+// inDir is a file's name relative to the configuration file.
+func (l *loader) inDir(name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(l.dir, name)
 }

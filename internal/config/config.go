@@ -120,39 +120,54 @@ type Audit struct {
 
 // Source is one webhook endpoint.
 type Source struct {
-	Name          string        `yaml:"-"`
-	Provider      string        `yaml:"provider"` // generic
-	Verify        Verify        `yaml:"verify"`
-	Secrets       []Secret      `yaml:"secrets"`
-	Key           []string      `yaml:"key"`
-	PreviousKeys  []string      `yaml:"previous_keys"`
-	AcceptRekey   bool          `yaml:"accept_rekey"` // start with another key recipe than before; false
-	Body          BodyKey       `yaml:"body"`
-	Type          TypeRule      `yaml:"type"`
-	Entity        string        `yaml:"entity"`
-	Version       string        `yaml:"version"`
-	Respond       Respond       `yaml:"respond"`
-	Accept        []string      `yaml:"accept"`
-	Path          string        `yaml:"path"` // /hooks/<name>
-	Retention     time.Duration `yaml:"retention"`
-	KeepHeaders   []string      `yaml:"keep_headers"`
-	OnNoKey       string        `yaml:"on_no_key"`       // reject | park
-	Unmatched     string        `yaml:"unmatched"`       // keep | drop
-	OnStoreDown   string        `yaml:"on_store_down"`   // publish | reject
-	OnChangedBody string        `yaml:"on_changed_body"` // accept | reject
-	Ack           string        `yaml:"ack"`             // claim | confirm
+	Name          string         `yaml:"-"`
+	Provider      string         `yaml:"provider"` // generic
+	Verify        Verify         `yaml:"verify"`
+	Secrets       []SourceSecret `yaml:"secrets"`
+	AllowIPs      []string       `yaml:"allow_ips"` // addresses and networks that may deliver; all
+	Key           []string       `yaml:"key"`
+	PreviousKeys  []string       `yaml:"previous_keys"`
+	AcceptRekey   bool           `yaml:"accept_rekey"` // start with another key recipe than before; false
+	Body          BodyKey        `yaml:"body"`
+	Dedup         string         `yaml:"dedup"` // key | none: every delivery is an event of its own
+	Type          TypeRule       `yaml:"type"`
+	Entity        string         `yaml:"entity"`
+	Version       string         `yaml:"version"`
+	Respond       Respond        `yaml:"respond"`
+	Accept        []string       `yaml:"accept"`
+	Ignore        []string       `yaml:"ignore"`     // types that are answered and forgotten
+	Schema        string         `yaml:"schema"`     // file of a JSON Schema that bodies must match
+	OnInvalid     string         `yaml:"on_invalid"` // reject | park
+	MaxItems      int            `yaml:"max_items"`  // events in one request; 10000
+	Path          string         `yaml:"path"`       // /hooks/<name>
+	Retention     time.Duration  `yaml:"retention"`
+	KeepHeaders   []string       `yaml:"keep_headers"`
+	OnNoKey       string         `yaml:"on_no_key"`       // reject | park
+	Unmatched     string         `yaml:"unmatched"`       // keep | drop
+	OnStoreDown   string         `yaml:"on_store_down"`   // publish | reject
+	OnChangedBody string         `yaml:"on_changed_body"` // accept | reject
+	Ack           string         `yaml:"ack"`             // claim | confirm
+	// SchemaText is what the file Schema holds.
+	SchemaText []byte `yaml:"-"`
 	// Line is where the source starts in the file; 0 when built in.
 	Line int `yaml:"-"`
 }
 
-// Verify is how a generic source's deliveries prove themselves. In YAML also
-// the plain word "none".
+// Verify is how deliveries prove themselves, where the provider's own way is
+// not meant. In YAML also the plain word "none".
 type Verify struct {
-	Scheme    string        `yaml:"scheme"` // none | hmac-sha256; empty: the provider's own
-	Header    string        `yaml:"header"`
-	Encoding  string        `yaml:"encoding"`  // hex | base64
-	Prefix    string        `yaml:"prefix"`    // stripped before decoding, required when set
-	Tolerance time.Duration `yaml:"tolerance"` // for schemes with a timestamp; 5m
+	Scheme         string        `yaml:"scheme"` // empty: the provider's own; see provider.Generic for the others
+	Header         string        `yaml:"header"`
+	Encoding       string        `yaml:"encoding"`        // hex | base64 | base64url
+	Prefix         string        `yaml:"prefix"`          // stripped before decoding, required when set
+	Signed         string        `yaml:"signed"`          // template of what is signed; {body}
+	Timestamp      string        `yaml:"timestamp"`       // header with the signed time
+	SecretEncoding string        `yaml:"secret_encoding"` // text | hex | base64
+	Tolerance      time.Duration `yaml:"tolerance"`       // for schemes with a timestamp; the provider's, else 5m
+	Keys           []string      `yaml:"keys"`            // public keys of the provider, instead of its list
+	KeysURL        string        `yaml:"keys_url"`        // where the provider publishes its keys
+	ID             string        `yaml:"id"`              // PayPal's webhook id, Woovi's company id
+	Token          Secret        `yaml:"token"`           // what Meta's handshake names
 }
 
 // BodyKey tunes the key alternative "body".

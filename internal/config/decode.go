@@ -35,7 +35,19 @@ var (
 	secretType   = reflect.TypeFor[Secret]()
 	textsType    = reflect.TypeFor[StringList]()
 	secretsType  = reflect.TypeFor[SecretList]()
+	sourceSecret = reflect.TypeFor[SourceSecret]()
 )
+
+// isSecret tells whether values of a type are never shown.
+func isSecret(t reflect.Type) bool { return t == secretType || t == sourceSecret }
+
+// isBlank tells whether an item of a list says nothing.
+func isBlank(v reflect.Value) bool {
+	if s, ok := v.Interface().(SourceSecret); ok {
+		return s.Secret == ""
+	}
+	return v.Kind() == reflect.String && v.Len() == 0
+}
 
 // value decodes a node onto dst, noting every problem and going on. An empty
 // value leaves what is there.
@@ -145,7 +157,7 @@ func (l *loader) list(n ast.Node, dst reflect.Value, p place) {
 		l.at[ip.text] = l.here(lineOf(item))
 		elem := reflect.New(dst.Type().Elem()).Elem()
 		l.value(item, elem, ip)
-		if elem.Kind() == reflect.String && elem.Len() == 0 {
+		if isBlank(elem) {
 			l.emptyItem(item, elem.Type(), ip)
 			continue
 		}
@@ -163,11 +175,11 @@ func (l *loader) list(n ast.Node, dst reflect.Value, p place) {
 // empty, as "${OLD_SECRET:-}" does between rotations, else with a problem.
 func (l *loader) emptyItem(item ast.Node, t reflect.Type, p place) {
 	text, ok := scalarText(item)
-	if ok && strings.Contains(text, "${") || l.hasProblem(p.text) {
+	if ok && strings.Contains(text, "${") || isMapping(item) && strings.Contains(item.String(), "${") || l.hasProblem(p.text) {
 		return
 	}
 	what := "text"
-	if t == secretType {
+	if isSecret(t) {
 		what = "secret"
 	}
 	l.bad(lineOf(item), p, "an empty %s means nothing here: fill it or remove it", what)

@@ -3,6 +3,8 @@ package config
 import (
 	"path/filepath"
 	"time"
+
+	"github.com/hookonce/hookonce/receiver/provider"
 )
 
 const day = 24 * time.Hour
@@ -79,30 +81,53 @@ func (l *loader) fillSource(s *Source, name string, claimTTL time.Duration) {
 	at := place{}.field("sources").entry(name).text
 	s.Name, s.Line = name, l.at[at].Line
 	fill(l, &s.Provider, at+".provider", "generic")
+	preset, _ := provider.Lookup(s.Provider)
 	if s.Provider == "generic" {
-		fill(l, &s.Verify.Scheme, at+".verify.scheme", hmacSHA256)
-		if s.Verify.Scheme == hmacSHA256 {
-			fill(l, &s.Verify.Header, at+".verify.header", "X-Signature")
-			fill(l, &s.Verify.Encoding, at+".verify.encoding", "hex")
-		}
+		fill(l, &s.Verify.Scheme, at+".verify.scheme", provider.SchemeHMACSHA256)
 		if s.Key == nil {
-			s.Key = []string{"header:Idempotency-Key"}
+			s.Key = preset.Keys
 		}
 	}
-	fill(l, &s.Verify.Tolerance, at+".verify.tolerance", 5*time.Minute)
-	fill(l, &s.Body.Window, at+".body.window", 10*time.Minute)
-	fill(l, &s.Respond.Status, at+".respond.status", 200)
-	fill(l, &s.Path, at+".path", "/hooks/"+name)
-	retention := claimTTL
-	if s.Provider == "stripe" {
-		retention = 45 * day
+	if s.Verify.Scheme == provider.SchemeHMACSHA256 {
+		fill(l, &s.Verify.Header, at+".verify.header", provider.DefaultSignatureHeader)
+		fill(l, &s.Verify.Encoding, at+".verify.encoding", "hex")
 	}
-	fill(l, &s.Retention, at+".retention", retention)
-	fill(l, &s.OnNoKey, at+".on_no_key", "reject")
+	tolerance := preset.Tolerance
+	if tolerance == 0 {
+		tolerance = provider.DefaultTolerance
+	}
+	fill(l, &s.Verify.Tolerance, at+".verify.tolerance", tolerance)
+	fill(l, &s.Body.Window, at+".body.window", 10*time.Minute)
+	fill(l, &s.Dedup, at+".dedup", word(preset.NoDedup, None, "key"))
+	fill(l, &s.Entity, at+".entity", preset.Entity)
+	fill(l, &s.Version, at+".version", preset.Version)
+	if s.Respond == (Respond{}) && !l.set[at+".respond.body"] {
+		s.Respond.Body = preset.Body
+	}
+	if preset.Status != 0 {
+		fill(l, &s.Respond.Status, at+".respond.status", preset.Status)
+	}
+	fill(l, &s.Respond.Status, at+".respond.status", 200)
+	fill(l, &s.OnInvalid, at+".on_invalid", "reject")
+	fill(l, &s.MaxItems, at+".max_items", 10000)
+	fill(l, &s.Path, at+".path", "/hooks/"+name)
+	if preset.Retention != 0 {
+		fill(l, &s.Retention, at+".retention", preset.Retention)
+	}
+	fill(l, &s.Retention, at+".retention", claimTTL)
+	fill(l, &s.OnNoKey, at+".on_no_key", word(preset.ParkNoKey, "park", "reject"))
 	fill(l, &s.Unmatched, at+".unmatched", "keep")
 	fill(l, &s.OnStoreDown, at+".on_store_down", "publish")
 	fill(l, &s.OnChangedBody, at+".on_changed_body", "accept")
 	fill(l, &s.Ack, at+".ack", "claim")
+}
+
+// word chooses between two.
+func word(yes bool, a, b string) string {
+	if yes {
+		return a
+	}
+	return b
 }
 
 func (l *loader) fillGroup(g *Group, name string) {

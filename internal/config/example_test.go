@@ -3,6 +3,7 @@ package config_test
 import (
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
@@ -49,7 +50,7 @@ func TestExampleBuiltParts(t *testing.T) {
 			t.Errorf("%s: servers: %+v %+v", role, cfg.Store, cfg.Inbox)
 		case len(cfg.Sources["stripe"].Secrets) != 1:
 			t.Errorf("%s: the empty old secret was kept", role)
-		case orders.Verify != (config.Verify{Scheme: "hmac-sha256", Header: "X-Signature", Encoding: "hex", Prefix: "sha256=", Tolerance: 5 * time.Minute}):
+		case !reflect.DeepEqual(orders.Verify, config.Verify{Scheme: "hmac-sha256", Header: "X-Signature", Encoding: "hex", Prefix: "sha256=", Tolerance: 5 * time.Minute}):
 			t.Errorf("%s: verify: %+v", role, orders.Verify)
 		case orders.Respond.Status != 202, orders.Type.From != "json:event", len(orders.Key) != 2, orders.Line != 45:
 			t.Errorf("%s: orders: %+v", role, orders)

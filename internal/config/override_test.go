@@ -40,7 +40,7 @@ func TestSet(t *testing.T) {
 		{"redis", cfg.Store.Redis.Reveal(), "redis://h/1"},
 		{"kept kind", cfg.Store.Kind, "redis"},
 		{"url", cfg.Broker.URL, config.SecretList{"amqp://c"}},
-		{"secrets", stripe.Secrets, []config.Secret{"one", "two"}},
+		{"secrets", stripe.Secrets, []config.SourceSecret{{Secret: "one"}, {Secret: "two"}}},
 		{"path", stripe.Path, "/x"},
 		{"kept retention", stripe.Retention, 40 * 24 * time.Hour},
 		{"new source", cfg.Sources["new"].Verify.Scheme, "none"},

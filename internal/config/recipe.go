@@ -1,11 +1,13 @@
 package config
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/hookonce/hookonce/internal/jsonpath"
 	"github.com/hookonce/hookonce/internal/recipe"
+	"github.com/hookonce/hookonce/receiver/provider"
 )
 
 // checkKey says what is wrong with a recipe for a key: it reads the request.
@@ -71,4 +73,43 @@ func headerName(s string) bool {
 	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
 		return r <= ' ' || r > '~' || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
 	})
+}
+
+// attemptHeaders are headers that are another one on each delivery of the same
+// event, or the same on all, as far as their names do not tell.
+var attemptHeaders = []string{
+	"Authorization", "Date", "Host", "Via", "User-Agent", "Content-Length", "Content-Type", "Traceparent", "Tracestate", "Cf-Ray",
+	"X-Amzn-Trace-Id", "X-Forwarded-For", "X-Real-Ip", "X-Slack-Retry-Num", "X-Slack-Retry-Reason", "Square-Retry-Number", "Square-Retry-Reason",
+}
+
+// volatileKey says why a recipe cannot be a key: redeliveries of one event would
+// get different ones.
+func volatileKey(text string, s *Source, preset provider.Preset) (why string) {
+	if text == "body" {
+		if preset.FreshBody {
+			return "provider " + preset.Name + " makes the body anew for each attempt, so that its hash finds no duplicate: leave it out"
+		}
+		return ""
+	}
+	r, err := recipe.Parse(text)
+	if err != nil {
+		return ""
+	}
+	for _, part := range r.Parts() {
+		if why, known := preset.Volatile[part]; known {
+			return shown(part, false) + " " + why + ": leave key out for the provider's own"
+		}
+		name, isHeader := strings.CutPrefix(part, "header:")
+		lower := strings.ToLower(name)
+		switch {
+		case !isHeader:
+		case strings.Contains(lower, "signature") || strings.Contains(lower, "hmac") || strings.EqualFold(name, s.Verify.Header):
+			return shown(part, false) + " is a signature: senders make it anew for each attempt, or it is just a hash of the body. Name the event's id"
+		case strings.HasSuffix(lower, "timestamp") || strings.EqualFold(name, s.Verify.Timestamp):
+			return shown(part, false) + " is the time of sending, another one for each attempt: name the event's id"
+		case slices.Contains(attemptHeaders, http.CanonicalHeaderKey(name)):
+			return shown(part, false) + " tells of the delivery, not of the event, and may be another one for each attempt: name the event's id"
+		}
+	}
+	return ""
 }

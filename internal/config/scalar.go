@@ -23,7 +23,7 @@ func (l *loader) scalar(n ast.Node, dst reflect.Value, p place) {
 	if !ok {
 		return
 	}
-	if dst.Type() == secretType {
+	if isSecret(dst.Type()) {
 		text = l.trimSecret(n, text, p)
 	}
 	if text == "" && dst.Kind() != reflect.String {
@@ -37,7 +37,7 @@ func (l *loader) scalar(n ast.Node, dst reflect.Value, p place) {
 	}
 	if why := assign(dst, text); why != "" {
 		// What a variable holds may be a secret: show what the file says.
-		l.bad(lineOf(n), p, "%s %s", shown(raw, dst.Type() == secretType), why)
+		l.bad(lineOf(n), p, "%s %s", shown(raw, isSecret(dst.Type())), why)
 	}
 }
 

@@ -9,8 +9,6 @@ import (
 // laterNames are documented names that this version does not read yet, by the
 // shape of their place, with the way to do without.
 var laterNames = map[string]string{
-	"sources.*.schema":                    "let the effect refuse what does not fit",
-	"sources.*.dedup":                     "give the source a key",
 	"consumers.*.effects[].email":         "write a row with sql and let a mailer of yours send it",
 	"consumers.*.effects[].forward":       "write a row with sql and let a worker of yours send it",
 	"consumers.*.effects[].once_per":      "give the table a unique column and write \"on conflict do nothing\" in the sql",

@@ -68,6 +68,34 @@ func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
 // MarshalText hides the value from encoders.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
+// SourceSecret is a secret of a source; in YAML the text alone, or
+// { value: …, expires: 2026-12-31 } for an old one that is on its way out.
+type SourceSecret struct {
+	Secret  `yaml:"value"`
+	Expires Moment `yaml:"expires"`
+}
+
+func (s *SourceSecret) setText(text string) error {
+	*s = SourceSecret{Secret: Secret(text)}
+	return nil
+}
+
+// Moment is a point in time; in YAML a date (its end, in UTC) or RFC 3339.
+type Moment struct{ time.Time }
+
+func (m *Moment) setText(text string) error {
+	if t, err := time.Parse(time.RFC3339, text); err == nil {
+		m.Time = t
+		return nil
+	}
+	t, err := time.Parse(time.DateOnly, text)
+	if err != nil {
+		return errors.New("is no point in time: write 2026-12-31 or 2026-12-31T18:00:00Z")
+	}
+	m.Time = t.AddDate(0, 0, 1)
+	return nil
+}
+
 // Size is a number of bytes; in YAML "1MiB", "512KiB", "2GiB" or a plain number.
 type Size int64
 

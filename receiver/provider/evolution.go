@@ -27,6 +27,7 @@ func evolution() Preset {
 			"(WEBHOOK_GLOBAL_*) send neither header.",
 		Schemes: []string{"jwt", "static"}, Tolerance: evolutionTolerance,
 		Verifier: newEvolution,
+		Volatile: map[string]string{"json:date_time": "is the time of sending", "json:data.messageId": "is a row of the sender's own database, missing where that is off", "json:apikey": "is a secret of the instance"},
 		Keys: []string{
 			"json:{instance}:{event}:{data.keyId}:{data.status}",             // messages.update
 			"json:{instance}:{event}:{data.key.id}:{data.key.fromMe}:",       // messages.upsert, send.message

@@ -17,6 +17,7 @@ func github() Preset {
 		Trap: "X-GitHub-Delivery is not signed: who has seen a delivery could send it again under another id, so that the body's hash is " +
 			"remembered for a day as well. GitHub never delivers again by itself; a redelivery by hand has the same id.",
 		Verifier: bodyHMAC("X-Hub-Signature-256", "hex", "sha256="),
+		Volatile: map[string]string{"header:X-Github-Hook-Id": "names the webhook, not the event"},
 		Keys:     []string{"header:X-GitHub-Delivery"},
 		Guard:    Guard{Recipe: "body", Window: 24 * time.Hour},
 		Types:    []string{"header:{X-GitHub-Event}.{json:action}", "header:X-GitHub-Event"},

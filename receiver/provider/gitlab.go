@@ -19,6 +19,7 @@ func gitlab() Preset {
 		Trap: "X-Gitlab-Event-UUID is shared by the hooks of one event, X-Gitlab-Webhook-UUID names the webhook: neither is a delivery. With the " +
 			"secret token the body is not signed. checkout_sha is null when a branch is deleted.",
 		Verifier: newGitlab,
+		Volatile: map[string]string{"header:X-Gitlab-Webhook-Uuid": "names the webhook, not the event", "header:X-Gitlab-Event-Uuid": "is shared by the hooks of one event"},
 		Keys:     []string{"header:Webhook-Id", "header:Idempotency-Key"},
 		Types:    []string{"json:object_kind", "header:X-Gitlab-Event"},
 		Created:  "json:object_attributes.updated_at", Entity: "json:object_attributes.id", Version: "json:object_attributes.updated_at",

@@ -17,6 +17,7 @@ func linear() Preset {
 			"Linear-Delivery is not signed: who has seen a delivery could send it again under another id, so that its hash is remembered for a day.",
 		Tolerance: time.Minute,
 		Verifier:  newLinear,
+		Volatile:  map[string]string{"json:webhookTimestamp": "is the time of sending", "json:webhookId": "names the webhook, not the event"},
 		Keys:      []string{"header:Linear-Delivery"},
 		FreshBody: true,
 		Guard:     Guard{Recipe: "body", Window: 24 * time.Hour},

@@ -18,6 +18,7 @@ func mailgun() Preset {
 			"key, as it may be another one on a redelivery. 406 would end all redelivery.",
 		Tolerance: 24 * time.Hour,
 		Verifier:  newMailgun,
+		Volatile:  map[string]string{"json:signature.token": "may be another one on a redelivery", "json:signature.timestamp": "is the time of signing", "json:signature.signature": "is a signature"},
 		Keys:      []string{"json:event-data.id"},
 		Guard:     Guard{Recipe: "json:signature.token", Reject: true},
 		Types:     []string{"json:event-data.event"},

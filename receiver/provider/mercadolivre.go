@@ -9,6 +9,7 @@ func mercadolivre() Preset {
 		Trap: "attempts, sent and received change on each attempt; topic and resource are shared by all changes of a resource. Let the effect " +
 			"look the resource up. Only 200 within 500 ms counts.",
 		Verifier: querySecret("token"),
+		Volatile: map[string]string{"json:attempts": "counts attempts", "json:sent": "is the time of sending", "json:received": "is the time of receiving"},
 		Keys:     []string{"json:_id"},
 		Types:    []string{"json:topic"},
 		Created:  "json:sent", Entity: "json:resource",

@@ -26,6 +26,7 @@ func mercadopago() Preset {
 			"effect look the payment up. QR notifications and the older IPN are not signed and are refused.",
 		Tolerance: 24 * time.Hour,
 		Verifier:  newMercadoPago,
+		Volatile:  map[string]string{"header:X-Request-Id": "is made anew for each delivery"},
 		Keys:      []string{"json:{query:data.id}:{id}", "json:{query:data.id}:{type}:{action}:{date_created}"},
 		Guard:     Guard{Recipe: "header:" + mercadoSignature, Reject: true},
 		Types:     []string{"json:action", "json:type"},

@@ -35,6 +35,7 @@ func paypal() Preset {
 		NoSecrets: true,
 		Tolerance: 4 * 24 * time.Hour, // 25 attempts over 3 days; whether they are signed anew is not documented
 		Verifier:  newPaypal,
+		Volatile:  map[string]string{"header:Paypal-Transmission-Id": "names one transmission", "header:Paypal-Transmission-Time": "is the time of sending", "header:Paypal-Transmission-Sig": "is a signature"},
 		Keys:      []string{"json:id"},
 		Guard:     Guard{Recipe: "header:" + paypalSig, Reject: true},
 		Types:     []string{"json:event_type"},

@@ -169,6 +169,9 @@ type Preset struct {
 	NoDedup bool
 	// FreshBody: the body differs on each attempt, so that its hash is no key.
 	FreshBody bool
+	// Volatile are parts of the request that look like a key and are none, as
+	// recipes, and why.
+	Volatile map[string]string
 	// Guard remembers what is signed where the key is not.
 	Guard Guard
 	// Types are the alternatives of the event type, "=" before a constant.

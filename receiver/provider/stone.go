@@ -31,6 +31,7 @@ func stone() Preset {
 			"signed: what is signed once (jti) is taken once. To decrypt proves nothing: everybody has your public key. The event's body is " +
 			"what was signed, decrypted.",
 		Verifier:  newStone,
+		Volatile:  map[string]string{"json:jti": "is made anew for each attempt", "json:event_notified_at": "is the time of sending"},
 		Keys:      []string{"header:" + stoneID},
 		Guard:     Guard{Recipe: "json:jti"},
 		FreshBody: true,

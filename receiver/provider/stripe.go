@@ -22,6 +22,7 @@ func stripe() Preset {
 			"several events. Two events may tell of one change: once_per on json:data.object.id. Connected accounts: ids are unique across " +
 			"them, so account and livemode are no part of the key.",
 		Verifier: Stripe,
+		Volatile: map[string]string{"json:request.id": "is shared by all events of one API call", "json:request.idempotency_key": "is shared by all events of one API call", "json:pending_webhooks": "changes from attempt to attempt"},
 		Keys:     []string{"json:id"},
 		Types:    []string{"json:type"},
 		Created:  "json:created", Entity: "json:data.object.id", Version: "json:created",

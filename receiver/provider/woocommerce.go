@@ -17,6 +17,7 @@ func woocommerce() Preset {
 		Trap: "X-WC-Webhook-Delivery-ID is made of the webhook's id and the second: two orders of one second share it, and a repeat has another " +
 			"one. It never delivers again; after more than five failures the webhook is switched off.",
 		Verifier: bodyHMAC("X-Wc-Webhook-Signature", "base64", ""),
+		Volatile: map[string]string{"header:X-Wc-Webhook-Delivery-Id": "is shared by all events of one second", "header:X-Wc-Webhook-Id": "names the webhook, not the event"},
 		Keys: []string{
 			"json:{header:X-WC-Webhook-Topic}:{id}:{date_modified_gmt}", // what "updated" tells is this state
 			"json:{header:X-WC-Webhook-Topic}:{id}:",                    // "deleted" has the id alone
