@@ -7,26 +7,27 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/hookonce/hookonce"
 	"github.com/hookonce/hookonce/consumer"
 	"github.com/hookonce/hookonce/internal/inbox"
 	"github.com/hookonce/hookonce/internal/queue"
+	"github.com/hookonce/hookonce/internal/store/postgres"
 	"github.com/hookonce/hookonce/internal/store/sqlite"
+	"github.com/hookonce/hookonce/internal/testenv"
 	"github.com/hookonce/hookonce/internal/topic"
 	"github.com/hookonce/hookonce/internal/wire"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { os.Exit(testenv.Run(m)) }
 
-// world is a consumer on the embedded queue and a SQLite inbox, both real.
+// world is a consumer on the embedded queue and an inbox, both real.
 type world struct {
 	t     *testing.T
 	store *sqlite.Store
@@ -34,18 +35,43 @@ type world struct {
 	db    *sql.DB
 	cfg   consumer.Config
 	stop  func() error
+
+	postgres bool
 }
 
 type stepFunc = func(ctx context.Context, tx *sql.Tx, e hookonce.Event) error
 
+// newWorld has its inbox in SQLite.
 func newWorld(t *testing.T, steps ...consumer.Step) *world {
 	t.Helper()
-	dir, quiet := t.TempDir(), slog.New(slog.NewTextHandler(io.Discard, nil))
-	w := &world{t: t}
+	db, err := sqlite.OpenDB(t.Context(), filepath.Join(t.TempDir(), "inbox.db"))
+	return newWorldOn(t, db, err, inbox.SQLite, inbox.Options{}, steps)
+}
+
+// bothInboxes runs a test with the inbox in SQLite and in Postgres.
+func bothInboxes(t *testing.T, test func(t *testing.T, open func(steps ...consumer.Step) *world)) {
+	t.Run("sqlite", func(t *testing.T) {
+		test(t, func(steps ...consumer.Step) *world { return newWorld(t, steps...) })
+	})
+	t.Run("postgres", func(t *testing.T) {
+		test(t, func(steps ...consumer.Step) *world {
+			db, err := postgres.Open(t.Context(), testenv.Postgres(t), postgres.Options{MaxConns: 24})
+			return newWorldOn(t, db, err, inbox.Postgres, inbox.Options{Pipeline: postgres.Pipeline}, steps)
+		})
+	})
+}
+
+func newWorldOn(t *testing.T, db *sql.DB, err error, dialect inbox.Dialect, o inbox.Options, steps []consumer.Step) *world {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
+	w := &world{t: t, db: db, postgres: dialect.String() == "postgres"}
 	match := []topic.Pattern{mustPattern(t, "shop.order.#")}
-	var err error
 	w.store, err = sqlite.Open(t.Context(), sqlite.Options{
-		Path: filepath.Join(dir, "hookonce.db"), Logger: quiet,
+		Path: filepath.Join(t.TempDir(), "hookonce.db"), Logger: quiet,
 		Route: func(e hookonce.Event) []string {
 			if match[0].Match(e.Topic()) {
 				return []string{"tickets"}
@@ -57,12 +83,9 @@ func newWorld(t *testing.T, steps ...consumer.Step) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = w.store.Close() })
-	if w.db, err = sqlite.OpenDB(t.Context(), filepath.Join(dir, "inbox.db")); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = w.db.Close() })
-	w.inbox = inbox.New(w.db, inbox.SQLite, inbox.Options{Lease: 3 * time.Second})
-	if err := w.inbox.CheckSchema(t.Context()); err != nil {
+	o.Lease = 3 * time.Second
+	w.inbox = inbox.New(w.db, dialect, o)
+	if err := w.inbox.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	w.exec("create table tickets (order_id text)")
