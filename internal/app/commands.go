@@ -17,7 +17,10 @@ import (
 var version = "dev"
 
 func (c *cli) operatorCommands() []*cobra.Command {
-	return []*cobra.Command{c.eventsCommand(), c.deadCommand(), c.migrateCommand(), c.configCommand(), c.versionCommand()}
+	return []*cobra.Command{
+		c.eventsCommand(), c.deadCommand(), c.pauseCommand(), c.resumeCommand(), c.migrateCommand(), c.configCommand(),
+		c.providersCommand(), c.sendCommand(), c.explainCommand(), c.versionCommand(),
+	}
 }
 
 func (c *cli) migrateCommand() *cobra.Command {

@@ -25,7 +25,7 @@ func adyen() Preset {
 		Keys:     []string{"json:{merchantAccountCode}:{pspReference}:{eventCode}:{success}", "json:{merchantAccountCode}:{pspReference}:{eventCode}:"},
 		Types:    []string{"json:eventCode", "json:type"},
 		Created:  "json:eventDate", Entity: "json:merchantReference",
-		Split:  splitAdyen,
+		Split: splitAdyen, Batches: true,
 		Status: 200, Body: "[accepted]",
 		Sample: Sample{
 			Source: `secrets: [ "` + adyenTestKey + `" ]`, Secret: adyenTestKey,

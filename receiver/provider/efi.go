@@ -29,7 +29,7 @@ func efi() Preset {
 		},
 		Types:   []string{"context:item"},
 		Created: "json:horario", Entity: "json:txid",
-		Split: splitPix,
+		Split: splitPix, Batches: true,
 		Handshake: func(r *Request, _ Settings) (Reply, bool) {
 			// What is sent when the URL is registered names no payment.
 			body := bytes.TrimSpace(r.Body)

@@ -39,7 +39,7 @@ func evolution() Preset {
 		},
 		Types:   []string{"json:event", "context:event"},
 		Created: "json:data.messageTimestamp", Entity: "json:data.key.id", Version: "json:data.messageTimestamp",
-		Split:     splitEvolution,
+		Split: splitEvolution, Batches: true,
 		ParkNoKey: true,
 		Sample: Sample{
 			Source: `secrets: [ "hookonce-test-secret" ]`, Secret: "hookonce-test-secret",

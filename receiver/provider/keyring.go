@@ -210,6 +210,13 @@ func parsePublicKey(text string) (crypto.PublicKey, error) {
 	return nil, errKey
 }
 
+// meansKey tells whether a text is meant as a public key, be it a good one or
+// not: it is then never taken for a shared secret.
+func meansKey(text string) bool {
+	return len(text) > 100 && (strings.HasPrefix(text, "-----BEGIN ") || strings.HasPrefix(text, "LS0tLS1CRUdJTi") ||
+		strings.HasPrefix(text, "MII") || strings.HasPrefix(text, "MIG") || strings.HasPrefix(text, "MF"))
+}
+
 func strong(pub crypto.PublicKey) (crypto.PublicKey, error) {
 	if key, ok := pub.(*rsa.PublicKey); ok && key.N.BitLen() < minRSA {
 		return nil, fmt.Errorf("is an RSA key of %d bits; at least %d", key.N.BitLen(), minRSA)

@@ -26,7 +26,7 @@ func linear() Preset {
 		Status: 200,
 		Sample: Sample{
 			Source: `secrets: [ "hookonce-test-secret" ]`, Secret: "hookonce-test-secret",
-			Body:   `{"action":"create","type":"Issue","createdAt":"{time}","data":{"id":"{id}"},"webhookTimestamp":{ms}}`,
+			Body:   `{"action":"create","type":"Issue","createdAt":"{time}","data":{"id":"{id}"},"webhookTimestamp":{now_ms}}`,
 			Header: map[string]string{"Linear-Delivery": "{id}", "Linear-Event": "Issue"},
 			Sign: func(d *Draft) {
 				d.Header.Set("Linear-Signature", hex.EncodeToString(d.hmac(sha256.New, string(d.Body))))

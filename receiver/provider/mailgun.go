@@ -26,7 +26,7 @@ func mailgun() Preset {
 		Status: 200,
 		Sample: Sample{
 			Source: `secrets: [ "hookonce-test-secret" ]`, Secret: "hookonce-test-secret",
-			Body: `{"signature":{"timestamp":"{seconds}","token":"{id}","signature":"{signature}"},"event-data":{"event":"delivered","id":"{id}","timestamp":{seconds}.5}}`,
+			Body: `{"signature":{"timestamp":"{now}","token":"{id}","signature":"{signature}"},"event-data":{"event":"delivered","id":"{id}","timestamp":{seconds}.5}}`,
 			Sign: func(d *Draft) {
 				sum := hex.EncodeToString(d.hmac(sha256.New, d.seconds()+d.ID))
 				d.Body = []byte(strings.Replace(string(d.Body), "{signature}", sum, 1))

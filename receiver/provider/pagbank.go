@@ -56,6 +56,9 @@ func newPagbank(s Settings) (Verifier, error) {
 		}
 		key, err := publicKey(sha256Hash, "ecdsa")(secret.Value)
 		into := &v.keys
+		if err != nil && meansKey(secret.Value) {
+			return nil, fmt.Errorf("%w: a secret %w", ErrConfig, err)
+		}
 		if err != nil {
 			key, into = pagbankDigest(secret.Value), &v.tokens
 		}

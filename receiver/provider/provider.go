@@ -186,6 +186,8 @@ type Preset struct {
 	// one event, whose context may then be the only item. More than limit items
 	// are refused with [ErrTooMany].
 	Split func(body []byte, limit int) ([]Item, bool, error)
+	// Batches: one request may carry several events.
+	Batches bool
 	// Probe answers what the provider asks without a signature, Handshake what
 	// it asks with one. Neither leaves a trace. false: it is a delivery.
 	Probe, Handshake func(*Request, Settings) (Reply, bool)

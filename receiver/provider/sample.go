@@ -2,6 +2,7 @@ package provider
 
 import (
 	"bytes"
+	"context"
 	"crypto/hmac"
 	"crypto/rand"
 	"encoding/hex"
@@ -15,8 +16,9 @@ import (
 )
 
 // Sample is how to make a delivery of a provider that a source with Source's
-// settings accepts. In Body and Header stand {id}, new for each event;
-// {seconds} and {ms}, the Unix time; and {time}, RFC 3339.
+// settings accepts. In Body, Header and Query stand {id}, new for each event;
+// {seconds} and {ms}, the Unix time of the event; {time}, the same as RFC 3339;
+// and {now} and {now_ms}, the time of sending, which differs from copy to copy.
 type Sample struct {
 	// Source are lines of YAML for the source beside provider:, with test secrets.
 	Source string
@@ -40,13 +42,14 @@ type Draft struct {
 	Body   []byte
 	Secret string
 	ID     string
-	Now    time.Time
+	// Made is when the event happened, Now when this copy is sent.
+	Made, Now time.Time
 }
 
 // Copy makes one more copy of an event, signed as the provider would at now.
 // With tamper, what the signature covers is altered, or, where the body is not
 // covered, the credential. secret "" is the sample's own.
-func (s Sample) Copy(target *url.URL, id, secret string, now time.Time, tamper bool) (*Draft, error) {
+func (s Sample) Copy(target *url.URL, id, secret string, made, now time.Time, tamper bool) (*Draft, error) {
 	if s.Sign == nil {
 		return nil, fmt.Errorf("there is no sample of this provider's deliveries")
 	}
@@ -57,7 +60,7 @@ func (s Sample) Copy(target *url.URL, id, secret string, now time.Time, tamper b
 		secret = altered(secret)
 	}
 	u := *target
-	d := &Draft{URL: &u, Header: http.Header{"Content-Type": {"application/json"}}, Secret: secret, ID: id, Now: now}
+	d := &Draft{URL: &u, Header: http.Header{"Content-Type": {"application/json"}}, Secret: secret, ID: id, Made: made, Now: now}
 	d.Body = []byte(d.fill(s.Body))
 	for name, value := range s.Header {
 		d.Header.Set(name, d.fill(value))
@@ -85,11 +88,12 @@ func NewID() string {
 
 func (d *Draft) fill(text string) string {
 	return strings.NewReplacer(
-		"{id}", d.ID, "{seconds}", d.seconds(), "{ms}", strconv.FormatInt(d.Now.UnixMilli(), 10),
-		"{time}", d.Now.UTC().Format(time.RFC3339),
+		"{id}", d.ID, "{seconds}", strconv.FormatInt(d.Made.Unix(), 10), "{ms}", strconv.FormatInt(d.Made.UnixMilli(), 10),
+		"{time}", d.Made.UTC().Format(time.RFC3339), "{now}", d.seconds(), "{now_ms}", strconv.FormatInt(d.Now.UnixMilli(), 10),
 	).Replace(text)
 }
 
+// seconds is the time of sending.
 func (d *Draft) seconds() string { return strconv.FormatInt(d.Now.Unix(), 10) }
 
 func (d *Draft) hmac(h func() hash.Hash, content string) []byte {
@@ -120,4 +124,14 @@ func altered(text string) string {
 		last = '2'
 	}
 	return text[:len(text)-1] + string(last)
+}
+
+// Request is the draft as an HTTP request.
+func (d *Draft) Request(ctx context.Context) (*http.Request, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, d.URL.String(), bytes.NewReader(d.Body))
+	if err != nil {
+		return nil, err
+	}
+	r.Header = d.Header
+	return r, nil
 }

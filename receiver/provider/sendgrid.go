@@ -41,7 +41,7 @@ func sendgrid() Preset {
 		},
 		Types:   []string{"json:event"},
 		Created: "json:timestamp", Entity: "json:sg_message_id", Version: "json:timestamp",
-		Split: splitArray,
+		Split: splitArray, Batches: true,
 		Sample: Sample{
 			Source: `secrets: [ "` + testECDSAPublic() + `" ]`, Secret: testECDSASeed,
 			Body: `[{"email":"ana@example.com","event":"delivered","sg_event_id":"{id}","sg_message_id":"m-{id}","timestamp":{seconds}}]` + "\r\n",

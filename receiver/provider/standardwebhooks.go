@@ -45,7 +45,7 @@ func standardSample(name string) Sample {
 	return Sample{
 		Source: `secrets: [ "whsec_` + standardTestKey + `" ]`, Secret: "whsec_" + standardTestKey,
 		Body:   `{"type":"invoice.paid","timestamp":"{time}","data":{"id":"{id}"}}`,
-		Header: map[string]string{name + "-Id": "msg_{id}", name + "-Timestamp": "{seconds}"},
+		Header: map[string]string{name + "-Id": "msg_{id}", name + "-Timestamp": "{now}"},
 		Sign: func(d *Draft) {
 			key, _ := base64.StdEncoding.DecodeString(strings.TrimPrefix(d.Secret, "whsec_"))
 			m := hmac.New(sha256.New, key)

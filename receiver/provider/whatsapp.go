@@ -30,7 +30,7 @@ func whatsapp() Preset {
 		},
 		Types:   []string{"json:{context:item}.{type}", "json:{context:item}.{status}", "context:item"},
 		Created: "json:timestamp", Entity: "json:id", Version: "json:timestamp",
-		Split:   splitWhatsApp,
+		Split: splitWhatsApp, Batches: true,
 		Probe:   metaChallenge,
 		Methods: []string{http.MethodGet},
 		// Anything but 200 is delivered again, for up to 7 days.

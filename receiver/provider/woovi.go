@@ -62,6 +62,9 @@ func newWoovi(s Settings) (Verifier, error) {
 		}
 		key, err := publicKey(sha256Hash, "rsa")(secret.Value)
 		into := &v.public
+		if err != nil && meansKey(secret.Value) {
+			return nil, fmt.Errorf("%w: a secret %w", ErrConfig, err)
+		}
 		if err != nil {
 			key, into = hmacOf(sha1Hash, []byte(secret.Value)), &v.secret
 		}
