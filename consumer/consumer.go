@@ -15,6 +15,7 @@ import (
 type Consumer struct {
 	Config
 	leases  *leases
+	pauses  *pauses
 	groups  []*group
 	streams []*stream
 	// alone is held shared by ordinary deliveries and exclusively by one whose
@@ -28,7 +29,7 @@ func New(cfg Config) (*Consumer, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	c := &Consumer{Config: cfg, leases: newLeases(cfg.Inbox, cfg.Lease, cfg.Logger)}
+	c := &Consumer{Config: cfg, leases: newLeases(cfg.Inbox, cfg.Lease, cfg.Logger), pauses: newPauses(cfg.Inbox, cfg.Logger)}
 	for _, g := range cfg.Groups {
 		r := &group{Group: g, c: c}
 		c.groups = append(c.groups, r)
@@ -59,6 +60,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 	}
 	var work, upkeep sync.WaitGroup
 	upkeep.Go(func() { c.leases.run(hard) })
+	upkeep.Go(func() { c.pauses.run(ctx) })
 	upkeep.Go(func() { c.maintain(ctx) })
 	upkeep.Go(func() { (&unrouted{c: c}).sweepRows(ctx) })
 	for _, s := range c.streams {
@@ -86,13 +88,25 @@ func (c *Consumer) lateContext(ctx context.Context) (context.Context, context.Ca
 
 var errDrained = errors.New("steps in work were broken off")
 
-// Up says, by group, whether its events are being consumed now.
+// Up says, by group, whether its events are being consumed now. A group that an
+// operator has paused does as it is told, and counts as up.
 func (c *Consumer) Up() map[string]bool {
 	up := make(map[string]bool, len(c.streams))
 	for _, s := range c.streams {
-		up[s.group] = s.up.Load()
+		up[s.group] = s.up.Load() || c.pauses.is(s.group)
 	}
 	return up
+}
+
+// Taking says whether a group's events are being taken this moment; not while it
+// is paused.
+func (c *Consumer) Taking(group string) bool {
+	for _, s := range c.streams {
+		if s.group == group {
+			return s.up.Load()
+		}
+	}
+	return false
 }
 
 const (

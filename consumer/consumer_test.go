@@ -36,6 +36,7 @@ type world struct {
 	cfg   consumer.Config
 	stop  func() error
 
+	consumer *consumer.Consumer
 	postgres bool
 }
 
@@ -105,6 +106,7 @@ func (w *world) start() {
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	w.consumer = c
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- c.Run(ctx) }()

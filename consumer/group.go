@@ -34,21 +34,34 @@ const (
 func (s *stream) run(soft, hard context.Context) {
 	delay := resubscribeFirst
 	for soft.Err() == nil {
-		sub, err := s.c.Queue.Subscribe(soft, s.group, s.fetch)
-		if err == nil {
-			s.up.Store(true)
-			s.c.Logger.Info("consuming", "group", s.group)
-			delay = resubscribeFirst
-			err = s.drain(soft, hard, sub)
-			s.up.Store(false)
-		}
-		if soft.Err() != nil {
+		running, cancel := s.c.pauses.await(soft, s.group)
+		err := s.once(running, hard, func() { delay = resubscribeFirst })
+		paused := running.Err() != nil
+		cancel()
+		switch {
+		case soft.Err() != nil:
 			return
+		case paused:
+			s.c.Logger.Warn("group is paused; it takes no events", "group", s.group)
+			continue
 		}
 		s.c.Logger.Warn("not consuming; will try again", "group", s.group, "err", err)
 		pause(soft, delay/2+rand.N(delay/2))
 		delay = min(delay*2, resubscribeMax)
 	}
+}
+
+// once consumes for as long as one subscription lasts.
+func (s *stream) once(soft, hard context.Context, stands func()) error {
+	sub, err := s.c.Queue.Subscribe(soft, s.group, s.fetch)
+	if err != nil {
+		return err
+	}
+	s.up.Store(true)
+	defer s.up.Store(false)
+	s.c.Logger.Info("consuming", "group", s.group)
+	stands()
+	return s.drain(soft, hard, sub)
 }
 
 // drain hands out deliveries until the subscription breaks or soft ends, then

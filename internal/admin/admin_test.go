@@ -75,7 +75,7 @@ func newEnv(t *testing.T) *env {
 		t.Fatal(err)
 	}
 	e.opts = admin.Options{
-		Inbox: e.inbox, Queue: e.queue, Now: func() time.Time { return e.now },
+		Inbox: e.inbox, Queue: e.queue, Groups: []string{"g"}, Now: func() time.Time { return e.now },
 		Logger: slog.New(slog.DiscardHandler),
 	}
 	e.serve()

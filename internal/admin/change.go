@@ -3,6 +3,7 @@ package admin
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 
@@ -21,8 +22,41 @@ type Change struct {
 	Limit int `json:"limit,omitempty"`
 	// Rate is how many letters a second at most; 0 means no limit.
 	Rate float64 `json:"rate,omitempty"`
-	// Comment is kept in the timeline of what is discarded.
+	// Comment is why, for the timeline. A decision needs one.
 	Comment string `json:"comment,omitempty"`
+	// Unknown is, for a replay, a person's word on effects that may have happened:
+	// "done", they have, or "rerun", try them again.
+	Unknown string `json:"unknown,omitempty"`
+	// Force runs steps again that are done: Steps, or AllSteps.
+	Force    bool     `json:"force,omitempty"`
+	Steps    []string `json:"steps,omitempty"`
+	AllSteps bool     `json:"all_steps,omitempty"`
+}
+
+// The words of Change.Unknown.
+const (
+	UnknownDone  = "done"
+	UnknownRerun = "rerun"
+)
+
+// checkDecision finds what is wrong with a person's decision.
+func (c Change) checkDecision(replay bool) error {
+	decides := c.Unknown != "" || c.Force
+	switch {
+	case !replay && (decides || len(c.Steps) > 0 || c.AllSteps):
+		return errors.New("unknown, force and steps are for replays")
+	case c.Unknown != "" && c.Unknown != UnknownDone && c.Unknown != UnknownRerun:
+		return fmt.Errorf("unknown is %q; it is %s (the effect has happened) or %s (try it again)", c.Unknown, UnknownDone, UnknownRerun)
+	case c.Unknown != "" && c.Force:
+		return errors.New("unknown and force exclude each other")
+	case c.Force && (len(c.Steps) > 0) == c.AllSteps:
+		return errors.New("force needs the names of the steps to run again, or all_steps")
+	case !c.Force && (len(c.Steps) > 0 || c.AllSteps):
+		return errors.New("steps are named with force only")
+	case decides && strings.TrimSpace(c.Comment) == "":
+		return errors.New("this decision is recorded: say why")
+	}
+	return nil
 }
 
 // Line is what became of one dead letter.
@@ -40,6 +74,7 @@ const (
 	WouldDrop   = "would be discarded"
 	AlreadyDone = "skipped: already done"
 	NotDead     = "skipped: not dead"
+	NotUnknown  = "skipped: no unknown step"
 	unknownStep = "skipped: unknown step "
 	failed      = "failed: "
 )
@@ -79,7 +114,7 @@ func (t *Totals) count(result string) {
 const maxRequest = 64 << 10
 
 // change reads and checks the body of a change; false when it was answered.
-func (s *Service) change(w http.ResponseWriter, r *http.Request) (Change, inbox.Filter, bool) {
+func (s *Service) change(w http.ResponseWriter, r *http.Request, replay bool) (Change, inbox.Filter, bool) {
 	var c Change
 	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxRequest))
 	d.DisallowUnknownFields()
@@ -97,6 +132,7 @@ func (s *Service) change(w http.ResponseWriter, r *http.Request) (Change, inbox.
 	if c.Limit < 0 || c.Rate < 0 {
 		err = errors.Join(err, errors.New("limit and rate must not be negative"))
 	}
+	err = errors.Join(err, c.checkDecision(replay))
 	if c.State != "" {
 		err = errors.Join(err, errors.New("state selects no dead letters"))
 	}

@@ -61,6 +61,26 @@ func (c *Client) Discard(ctx context.Context, change Change, each func(Line)) (T
 	return c.change(ctx, "/api/v1/dead/discard", change, each)
 }
 
+// Groups lists the consumer groups.
+func (c *Client) Groups(ctx context.Context) ([]Group, error) {
+	l, err := get[List[Group]](ctx, c, groupsPath)
+	return l.Items, err
+}
+
+// Pause keeps a group from taking events, in every process and over restarts.
+func (c *Client) Pause(ctx context.Context, group, comment string) (Group, error) {
+	request, err := json.Marshal(PauseRequest{Comment: comment})
+	if err != nil {
+		return Group{}, fmt.Errorf("admin request: %w", err)
+	}
+	return ask[Group](ctx, c, http.MethodPost, groupsPath+"/"+pathSegment(group)+"/pause", request)
+}
+
+// Resume lets a paused group go on.
+func (c *Client) Resume(ctx context.Context, group string) (Group, error) {
+	return ask[Group](ctx, c, http.MethodPost, groupsPath+"/"+pathSegment(group)+"/resume", []byte("{}"))
+}
+
 // pathSegment escapes all that would not stay itself within a path.
 func pathSegment(s string) string {
 	if s == "." || s == ".." {
@@ -70,8 +90,12 @@ func pathSegment(s string) string {
 }
 
 func get[T any](ctx context.Context, c *Client, path string) (T, error) {
+	return ask[T](ctx, c, http.MethodGet, path, nil)
+}
+
+func ask[T any](ctx context.Context, c *Client, method, path string, request []byte) (T, error) {
 	var answer T
-	body, err := c.do(ctx, http.MethodGet, path, nil)
+	body, err := c.do(ctx, method, path, request)
 	if err != nil {
 		return answer, err
 	}

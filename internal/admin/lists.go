@@ -9,7 +9,10 @@ import (
 	"github.com/hookonce/hookonce/internal/inbox"
 )
 
-const eventsPath = "/api/v1/events"
+const (
+	eventsPath = "/api/v1/events"
+	groupsPath = "/api/v1/groups"
+)
 
 // selected reads a list request; false when it was answered as a bad one.
 func (s *Service) selected(w http.ResponseWriter, r *http.Request) (inbox.Filter, Page, bool) {

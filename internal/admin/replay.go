@@ -37,19 +37,19 @@ func (s *Service) replay(w http.ResponseWriter, r *http.Request) {
 		problem(w, http.StatusServiceUnavailable, "nothing can be replayed here: there is no broker")
 		return
 	}
-	s.run(w, r, "dead letters replayed", func(c Change) func(context.Context, inbox.Letter) string {
-		return func(ctx context.Context, l inbox.Letter) string { return s.replayOne(ctx, l, c.DryRun) }
+	s.run(w, r, true, "dead letters replayed", func(c Change) func(context.Context, inbox.Letter) string {
+		return func(ctx context.Context, l inbox.Letter) string { return s.replayOne(ctx, l, c) }
 	})
 }
 
 func (s *Service) discard(w http.ResponseWriter, r *http.Request) {
-	s.run(w, r, "dead letters discarded", func(c Change) func(context.Context, inbox.Letter) string {
+	s.run(w, r, false, "dead letters discarded", func(c Change) func(context.Context, inbox.Letter) string {
 		return func(ctx context.Context, l inbox.Letter) string { return s.discardOne(ctx, l, c) }
 	})
 }
 
-func (s *Service) run(w http.ResponseWriter, r *http.Request, what string, act func(c Change) func(context.Context, inbox.Letter) string) {
-	c, filter, ok := s.change(w, r)
+func (s *Service) run(w http.ResponseWriter, r *http.Request, replay bool, what string, act func(c Change) func(context.Context, inbox.Letter) string) {
+	c, filter, ok := s.change(w, r, replay)
 	if !ok {
 		return
 	}
@@ -164,12 +164,20 @@ func (j *job) missing(ctx context.Context) error {
 // replayOne sends a letter's event on its way again and then takes it out of
 // the dead letters: a crash in between sends the same generation twice, and
 // the inbox runs it once.
-func (s *Service) replayOne(ctx context.Context, l inbox.Letter, dryRun bool) string {
-	if l.Reason == inbox.Unknown {
-		return unknownStep + l.Step // not missing: a person must say what became of it
-	}
-	if dryRun {
+func (s *Service) replayOne(ctx context.Context, l inbox.Letter, c Change) string {
+	switch {
+	case c.Unknown != "" && l.Open == "":
+		return NotUnknown
+	case c.Unknown == "" && !c.Force && l.Open != "":
+		return unknownStep + l.Open // not missing: a person must say what became of it
+	case c.DryRun:
 		return WouldReplay
+	}
+	if err := s.decide(ctx, &l, c); err != nil {
+		if errors.Is(err, inbox.ErrNotDead) {
+			return s.became(ctx, l)
+		}
+		return failed + err.Error()
 	}
 	group, d := l.Group, wire.Delivery{Event: l.Event, Generation: l.Generation + 1, Run: l.Run}
 	if group == queue.Unrouted {
@@ -179,7 +187,7 @@ func (s *Service) replayOne(ctx context.Context, l inbox.Letter, dryRun bool) st
 	if err := s.o.Queue.Send(ctx, group, d); err != nil {
 		return failed + err.Error()
 	}
-	ok, err := s.o.Inbox.MarkReplayed(ctx, l.Group, l.Event.Key, l.Generation+1)
+	ok, err := s.o.Inbox.MarkReplayed(ctx, l.Group, l.Event.Key, l.Generation+1, l.Run)
 	switch {
 	case err != nil:
 		return failed + "sent, but not recorded: " + err.Error()
@@ -187,6 +195,23 @@ func (s *Service) replayOne(ctx context.Context, l inbox.Letter, dryRun bool) st
 		return Replayed
 	}
 	return s.became(ctx, l)
+}
+
+// decide records a person's decision before the event is sent. Repeated, it
+// changes nothing more.
+func (s *Service) decide(ctx context.Context, l *inbox.Letter, c Change) error {
+	switch {
+	case c.Unknown != "":
+		_, err := s.o.Inbox.Resolve(ctx, l.Group, l.Event.Key, l.Generation, c.Unknown == UnknownDone, c.Comment)
+		return err
+	case c.Force && l.Group == queue.Unrouted:
+		return errors.New("no group has run it: replay it without force")
+	case c.Force:
+		run, err := s.o.Inbox.Force(ctx, l.Group, l.Event.Key, l.Generation, c.Steps, c.Comment)
+		l.Run = run
+		return err
+	}
+	return nil
 }
 
 // became says what happened to a letter that another hand had first: its

@@ -131,7 +131,7 @@ func TestReplayMeetsALetterThatDiesAgainOnce(t *testing.T) {
 func TestReplayLeavesUnknownStepsToAPerson(t *testing.T) {
 	e := newEnv(t)
 	ev := event("a")
-	e.must(e.inbox.Bury(t.Context(), e.begin(ev), inbox.Letter{Event: ev, Reason: inbox.Unknown, Step: "mail"}))
+	e.must(e.inbox.Bury(t.Context(), e.begin(ev), inbox.Letter{Event: ev, Reason: inbox.Unknown, Step: "mail", StepState: inbox.StepUnknown}))
 	if lines, _ := e.replay(admin.Change{All: true}); !slices.Equal(lines, []string{"shop/a g skipped: unknown step mail"}) {
 		t.Errorf("%v", lines)
 	}

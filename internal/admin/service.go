@@ -26,15 +26,30 @@ type Letters interface {
 
 // Changes move an event out of the dead letters.
 type Changes interface {
-	MarkReplayed(ctx context.Context, group string, key hookonce.Key, generation int) (bool, error)
+	MarkReplayed(ctx context.Context, group string, key hookonce.Key, generation, run int) (bool, error)
 	Discard(ctx context.Context, group string, key hookonce.Key, reason string) (bool, error)
 }
 
-// Inbox is all three, as *inbox.Inbox is.
+// Decisions are a person's about dead letters that no rule can decide about.
+type Decisions interface {
+	Resolve(ctx context.Context, group string, key hookonce.Key, generation int, done bool, reason string) ([]string, error)
+	Force(ctx context.Context, group string, key hookonce.Key, generation int, steps []string, reason string) (int, error)
+}
+
+// Pauses stop groups and let them go on.
+type Pauses interface {
+	Pause(ctx context.Context, group, reason string) (bool, error)
+	Resume(ctx context.Context, group string) (bool, error)
+	Paused(ctx context.Context) (map[string]inbox.Pause, error)
+}
+
+// Inbox is all of them, as *inbox.Inbox is.
 type Inbox interface {
 	Records
 	Letters
 	Changes
+	Decisions
+	Pauses
 }
 
 // Sender puts an event into a group's queue, or with an empty group before all
@@ -49,6 +64,8 @@ type Options struct {
 	Inbox Inbox
 	// Queue is where replays go; nil answers them with 503.
 	Queue Sender
+	// Groups are the names of the groups that may be paused; nil means any.
+	Groups []string
 	// Health is asked by /readyz; nil means always ready.
 	Health func(ctx context.Context) []Check
 	// Metrics answers /metrics; nil means 404.
@@ -88,6 +105,9 @@ func (s *Service) Handler() http.Handler {
 	api.HandleFunc("GET /api/v1/dead/groups", s.listDeadGroups)
 	api.HandleFunc("POST /api/v1/dead/replay", s.replay)
 	api.HandleFunc("POST /api/v1/dead/discard", s.discard)
+	api.HandleFunc("GET /api/v1/groups", s.listGroups)
+	api.HandleFunc("POST /api/v1/groups/{group}/pause", s.pause)
+	api.HandleFunc("POST /api/v1/groups/{group}/resume", s.resume)
 
 	mux := http.NewServeMux()
 	for _, path := range probePaths {

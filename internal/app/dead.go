@@ -4,16 +4,21 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
+	"github.com/hookonce/hookonce"
 	"github.com/hookonce/hookonce/internal/admin"
+	"github.com/hookonce/hookonce/internal/inbox"
 )
 
 func (c *cli) deadCommand() *cobra.Command {
 	dead := &cobra.Command{Use: "dead", Short: "Look at, replay and discard dead letters", RunE: needsSubcommand}
-	dead.AddCommand(c.deadList(), c.deadGroups(),
+	dead.AddCommand(c.deadList(), c.deadGroups(), c.deadShow(),
 		c.deadChange("replay", "Send dead letters to their group again; what is done is never done again",
 			func(ctx context.Context, api *admin.Client, ch admin.Change, each func(admin.Line)) (admin.Totals, error) {
 				return api.Replay(ctx, ch, each)
@@ -75,6 +80,68 @@ func (c *cli) deadGroups() *cobra.Command {
 	return cmd
 }
 
+func (c *cli) deadShow() *cobra.Command {
+	o := &operator{cli: c}
+	var group string
+	cmd := &cobra.Command{
+		Use: "show KEY", Short: "Show all that is known of one dead letter, its content included", Args: oneKey,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			key, err := hookonce.ParseKey(args[0])
+			if err != nil {
+				return usageError{err}
+			}
+			return o.with(cmd.Context(), func(api *admin.Client) error {
+				details, err := api.Event(cmd.Context(), key)
+				if err != nil {
+					return answered(err)
+				}
+				details = slices.DeleteFunc(details, func(d admin.Detail) bool {
+					return d.State != string(inbox.Dead) || group != "" && d.Group != group
+				})
+				if len(details) == 0 {
+					return fmt.Errorf("%s is no dead letter: %w", key.Escaped(), errNotFound)
+				}
+				if o.asJSON {
+					return rows(o.printer(), details, "", nil)
+				}
+				for _, d := range details {
+					o.showEvent(d)
+					o.showContent(d)
+				}
+				return nil
+			})
+		},
+	}
+	o.flags(cmd)
+	cmd.Flags().StringVar(&group, "group", "", "of one consumer group")
+	return cmd
+}
+
+// showContent prints what the provider sent.
+func (o *operator) showContent(d admin.Detail) {
+	if d.Content == nil {
+		return
+	}
+	for _, name := range sortedKeys(d.Headers) {
+		fmt.Fprintf(o.stdout, "%s: %s\n", oneLine(name), oneLine(d.Headers[name]))
+	}
+	body := d.Body
+	if d.BodyBase64 != nil {
+		body = fmt.Sprintf("%d bytes that are no text; --json has them", len(d.BodyBase64))
+	}
+	fmt.Fprintf(o.stdout, "\n%s\n\n", plain(body))
+}
+
+// plain leaves a text's lines and takes out what a terminal would obey.
+func plain(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\n' && r != '\t' && unicode.IsControl(r) {
+			return '\uFFFD'
+		}
+		return r
+	}, s)
+}
+
 func deadFilters(cmd *cobra.Command, s *admin.Selection, limit *int, limitDefault int) {
 	filters(cmd, s, limit, limitDefault)
 	cmd.Flags().StringVar(&s.Reason, "reason", "", "dead for this reason: failed, permanent, unknown, expired, crashed, invalid, unrouted")
@@ -86,6 +153,10 @@ func (c *cli) deadChange(use, short string, do replayOrDiscard) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: use, Short: short, Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if ch.Force || ch.Unknown != "" {
+				// A decision's reason is the operator's own.
+				ch.Comment, ch.Selection.Reason = ch.Selection.Reason, ""
+			}
 			if ch.Selection.Empty() && !ch.All {
 				return usageError{fmt.Errorf("dead %s needs a filter, or --all for every dead letter", use)}
 			}
@@ -99,7 +170,14 @@ func (c *cli) deadChange(use, short string, do replayOrDiscard) *cobra.Command {
 	cmd.Flags().Float64Var(&ch.Rate, "rate", 0, "how many a second at most; 0: as fast as it goes")
 	if use == "discard" {
 		cmd.Flags().StringVar(&ch.Comment, "comment", "", "why, for the event's timeline")
+		return cmd
 	}
+	f := cmd.Flags()
+	f.Lookup("reason").Usage += "; with --force and --unknown: why you decide so, in your words"
+	f.StringVar(&ch.Unknown, "unknown", "", "what became of effects that may have happened: done (go on behind them), rerun (try again, same downstream key); needs --reason")
+	f.BoolVar(&ch.Force, "force", false, "run steps again that are done, as a new run with new downstream keys; needs --reason and --step or --all-steps")
+	f.StringArrayVar(&ch.Steps, "step", nil, "with --force: the step to run again; may be repeated")
+	f.BoolVar(&ch.AllSteps, "all-steps", false, "with --force: run every step again")
 	return cmd
 }
 

@@ -229,7 +229,7 @@ func TestAnUnroutedEventThatCameBackIsNotTakenForTheOneSentOn(t *testing.T) {
 		}
 		mark := func(l inbox.Letter, want bool) {
 			e.Helper()
-			ok, err := e.MarkReplayed(ctx, queue.Unrouted, d.Key, l.Generation+1)
+			ok, err := e.MarkReplayed(ctx, queue.Unrouted, d.Key, l.Generation+1, 0)
 			e.must(err)
 			if ok != want {
 				e.Errorf("marked %t, want %t", ok, want)
@@ -268,9 +268,9 @@ func TestDiscardAndMarkReplayedNeedADeadLetter(t *testing.T) {
 		ok, err = e.Discard(ctx, "g", d.Key, "")
 		check("discard a running event", ok, err)
 		e.must(e.Bury(ctx, l, inbox.Letter{Event: d.Event, Reason: inbox.Failed}))
-		ok, err = e.MarkReplayed(ctx, "g", d.Key, 2)
+		ok, err = e.MarkReplayed(ctx, "g", d.Key, 2, 0)
 		check("skip a generation", ok, err)
-		ok, err = e.MarkReplayed(ctx, "g", d.Key, 0)
+		ok, err = e.MarkReplayed(ctx, "g", d.Key, 0, 0)
 		check("go back a generation", ok, err)
 		ok, err = e.Discard(ctx, "g", d.Key, "wrong address")
 		if !ok || err != nil {

@@ -11,21 +11,21 @@ import (
 
 // MarkReplayed records that a dead letter was sent to its group again, as this
 // generation: it is retrying and no dead letter any more. Call it once the
-// event is durably in the queue. false means that the event was not dead at
+// event is durably in the queue, with the run that it was sent with. false means that the event was not dead at
 // the generation before: the delivery came first, another replay did it, or it
 // was discarded.
 //
 // An event of the group "-" is done for that group: it was sent on to those
 // that match it now.
-func (b *Inbox) MarkReplayed(ctx context.Context, group string, key hookonce.Key, generation int) (bool, error) {
+func (b *Inbox) MarkReplayed(ctx context.Context, group string, key hookonce.Key, generation, run int) (bool, error) {
 	now := b.now()
 	state, doneAt := Retrying, int64(0)
 	if group == queue.Unrouted {
 		state, doneAt = Done, micros(now)
 	}
 	return b.leaveDead(ctx, "mark replayed", group, key, &generation, func(a *args) string {
-		return fmt.Sprintf(`state = '%s', done_at = %s, generation = %s, attempt = 0, crashes = 0, due = %s, updated_at = %[4]s, `+addNote,
-			state, a.add(doneAt), a.add(generation), a.add(micros(now)), a.add(note(now, "replayed", generationText(generation))))
+		return fmt.Sprintf(`state = '%s', done_at = %s, generation = %s, run = %s, attempt = 0, crashes = 0, due = %s, updated_at = %[5]s, `+addNote,
+			state, a.add(doneAt), a.add(generation), a.add(run), a.add(micros(now)), a.add(note(now, "replayed", generationText(generation))))
 	})
 }
 
