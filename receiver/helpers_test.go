@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -235,3 +236,5 @@ func signStripe(secret string, at time.Time, body []byte) string {
 	fmt.Fprintf(mac, "%d.%s", at.Unix(), body)
 	return fmt.Sprintf("t=%d,v1=%x", at.Unix(), mac.Sum(nil))
 }
+
+func b64(raw []byte) string { return base64.StdEncoding.EncodeToString(raw) }
