@@ -182,8 +182,13 @@ func (b *bench) send(r *http.Request, headers ...string) *httptest.ResponseRecor
 // count is hookonce_deliveries_total.
 func (b *bench) count(t *testing.T, source, outcome string) float64 {
 	t.Helper()
+	return counter(t, b.metrics.Deliveries.WithLabelValues(source, outcome))
+}
+
+func counter(t *testing.T, c prometheus.Counter) float64 {
+	t.Helper()
 	var m dto.Metric
-	if err := b.metrics.Deliveries.WithLabelValues(source, outcome).Write(&m); err != nil {
+	if err := c.Write(&m); err != nil {
 		t.Fatal(err)
 	}
 	return m.GetCounter().GetValue()
