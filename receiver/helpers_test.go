@@ -243,3 +243,5 @@ func signStripe(secret string, at time.Time, body []byte) string {
 }
 
 func b64(raw []byte) string { return base64.StdEncoding.EncodeToString(raw) }
+
+func alwaysDown(context.Context, int) error { return errDown }
