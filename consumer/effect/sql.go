@@ -3,10 +3,12 @@ package effect
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
+	"io"
+	"strconv"
 
 	"github.com/hookonce/hookonce"
+	"github.com/hookonce/hookonce/consumer"
 	"github.com/hookonce/hookonce/internal/sqltext"
 )
 
@@ -21,49 +23,100 @@ type SQL struct {
 	Flavor Flavor
 }
 
-// Compile checks the effect and returns what a consumer step runs. All
-// problems are in the error.
-func (s SQL) Compile() (func(ctx context.Context, tx *sql.Tx, e hookonce.Event) error, error) {
-	var errs []error
+// Compile checks the effect and returns what fills its statements in for an
+// event. All problems are in the error, see [Problems].
+func (s SQL) Compile() (func(e hookonce.Event) ([]consumer.Statement, error), error) {
+	var p problems
 	params := make(map[string]param, len(s.Params))
 	for name, text := range s.Params {
-		p, err := parseParam(text)
+		one, err := parseParam(text)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("parameter %s: %w", name, err))
+			p.bad("params."+name, "%v", err)
 		}
-		params[name] = p
+		params[name] = one
 	}
 	if len(s.Statements) == 0 {
-		errs = append(errs, errors.New("no SQL statement"))
+		p.bad("sql", "no SQL statement")
 	}
 	statements := make([]sqltext.Statement, len(s.Statements))
 	for i, text := range s.Statements {
 		st, err := sqltext.Parse(text)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("the statement %w", err))
+			p.bad(at("sql", i, len(s.Statements)), "the statement %v", err)
 		}
 		for _, name := range st.Names {
 			if _, ok := s.Params[name]; !ok {
-				errs = append(errs, fmt.Errorf("parameter :%s is not listed under params", name))
+				p.bad(at("sql", i, len(s.Statements)), "parameter :%s is not listed under params", name)
 			}
 		}
 		statements[i] = st
 	}
-	if err := errors.Join(errs...); err != nil {
+	if err := p.err(); err != nil {
 		return nil, err
 	}
-	run := func(ctx context.Context, tx *sql.Tx, e hookonce.Event) error {
+	return func(e hookonce.Event) ([]consumer.Statement, error) {
 		in := input(&e)
-		for _, st := range statements {
+		out := make([]consumer.Statement, len(statements))
+		for i, st := range statements {
 			args := make([]any, len(st.Names))
-			for i, name := range st.Names {
-				args[i] = params[name].value(&e, in, s.Flavor)
+			for j, name := range st.Names {
+				args[j] = params[name].value(&e, in, s.Flavor)
 			}
-			if _, err := tx.ExecContext(ctx, st.Text, args...); err != nil {
+			out[i] = consumer.Statement{Text: st.Text, Args: args}
+		}
+		return out, nil
+	}, nil
+}
+
+// InTx carries compiled statements out one by one, where they cannot travel
+// together.
+func InTx(fill func(e hookonce.Event) ([]consumer.Statement, error)) func(ctx context.Context, tx *sql.Tx, e hookonce.Event) error {
+	return func(ctx context.Context, tx *sql.Tx, e hookonce.Event) error {
+		statements, err := fill(e)
+		if err != nil {
+			return err
+		}
+		for _, st := range statements {
+			if _, err := tx.ExecContext(ctx, st.Text, st.Args...); err != nil {
 				return fmt.Errorf("sql: %w", err)
 			}
 		}
 		return nil
 	}
-	return run, nil
+}
+
+// Preview writes the statements that an event leads to, with their values.
+func (s SQL) Preview(w io.Writer, e hookonce.Event) error {
+	fill, err := s.Compile()
+	if err != nil {
+		return err
+	}
+	statements, err := fill(e)
+	if err != nil {
+		return err
+	}
+	for i, st := range statements {
+		fmt.Fprintln(w, s.Statements[i])
+		parsed, err := sqltext.Parse(s.Statements[i])
+		if err != nil {
+			return err
+		}
+		for j, name := range parsed.Names {
+			fmt.Fprintf(w, "  :%s = %s\n", name, literal(st.Args[j]))
+		}
+	}
+	return nil
+}
+
+// literal is a parameter's value for the eye.
+func literal(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "NULL"
+	case string:
+		return strconv.Quote(shorten([]byte(v), 1000))
+	case []byte:
+		return strconv.Quote(shorten(v, 1000))
+	}
+	return fmt.Sprint(v)
 }

@@ -52,7 +52,7 @@ func event(body string) hookonce.Event {
 // apply runs the effect in one transaction.
 func apply(t *testing.T, db *sql.DB, s effect.SQL, e hookonce.Event) error {
 	t.Helper()
-	run, err := s.Compile()
+	fill, err := s.Compile()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func apply(t *testing.T, db *sql.DB, s effect.SQL, e hookonce.Event) error {
 		t.Fatal(err)
 	}
 	defer func() { _ = tx.Rollback() }()
-	if err := run(context.Background(), tx, e); err != nil {
+	if err := effect.InTx(fill)(context.Background(), tx, e); err != nil {
 		return err
 	}
 	return tx.Commit()
@@ -157,12 +157,12 @@ func TestCompileTellsEveryProblemAtOnce(t *testing.T) {
 	if err == nil {
 		t.Fatal("no error")
 	}
-	for _, want := range []string{"parameter a", "parameter c", ":b", "is empty", "$1"} {
+	for _, want := range []string{"params.a: ", "params.c: ", "sql[0]: parameter :b", "sql[1]: the statement is empty", "$1"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("the error lacks %q: %v", want, err)
 		}
 	}
-	if d := cmp.Diff(5, strings.Count(err.Error(), "\n")+1); d != "" {
+	if d := cmp.Diff(5, len(effect.Problems(err))); d != "" {
 		t.Errorf("problems: %s\n%v", d, err)
 	}
 }

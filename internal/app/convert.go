@@ -6,7 +6,6 @@ import (
 
 	"github.com/hookonce/hookonce"
 	"github.com/hookonce/hookonce/consumer"
-	"github.com/hookonce/hookonce/consumer/effect"
 	"github.com/hookonce/hookonce/internal/config"
 	"github.com/hookonce/hookonce/internal/topic"
 	"github.com/hookonce/hookonce/receiver"
@@ -39,12 +38,9 @@ func sources(cfg *config.Config) []receiver.Source {
 	return out
 }
 
-// groups are the configured consumer groups, by name.
-func groups(cfg *config.Config) ([]consumer.Group, error) {
-	flavor := effect.SQLite
-	if cfg.Inbox.Kind == config.Postgres {
-		flavor = effect.Postgres
-	}
+// routes are the configured consumer groups, by name, as far as it takes to
+// send them events: what they do with those is not looked at.
+func routes(cfg *config.Config) ([]consumer.Group, error) {
 	var out []consumer.Group
 	for _, name := range sortedKeys(cfg.Consumers) {
 		g := cfg.Consumers[name]
@@ -52,18 +48,29 @@ func groups(cfg *config.Config) ([]consumer.Group, error) {
 		if err != nil {
 			return nil, err
 		}
-		group := consumer.Group{
+		out = append(out, consumer.Group{
 			Name: name, Match: match, Concurrency: g.Concurrency, Prefetch: g.Prefetch,
 			Retry: consumer.RetryPolicy(g.Retry),
-		}
-		for _, e := range g.Effects {
-			tx, err := effect.SQL{Statements: e.SQL, Params: e.Params, Flavor: flavor}.Compile()
+		})
+	}
+	return out, nil
+}
+
+// groups are the configured consumer groups, by name, ready to run.
+func groups(cfg *config.Config) ([]consumer.Group, error) {
+	out, err := routes(cfg)
+	if err != nil {
+		return nil, err
+	}
+	for i := range out {
+		g := &out[i]
+		for _, e := range cfg.Consumers[g.Name].Effects {
+			s, err := compile(cfg, e)
 			if err != nil {
-				return nil, fmt.Errorf("consumers.%s: effect %s: %w", name, e.Name, err)
+				return nil, fmt.Errorf("consumers.%s: effect %s: %w", g.Name, e.Name, err)
 			}
-			group.Steps = append(group.Steps, consumer.Step{Name: e.Name, Was: e.Was, Timeout: e.Timeout, Tx: tx})
+			g.Steps = append(g.Steps, s.Step)
 		}
-		out = append(out, group)
 	}
 	return out, nil
 }

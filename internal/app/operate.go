@@ -99,7 +99,7 @@ func (p *process) openLocally(ctx context.Context, fn func(c *admin.Client) erro
 		return fn(&admin.Client{BaseURL: admin.LocalURL, Transport: admin.HandlerTransport(s.Handler())})
 	}
 	if p.cfg.Broker.Kind == config.Embedded {
-		groups, err := groups(p.cfg)
+		groups, err := routes(p.cfg)
 		if err != nil {
 			return err
 		}

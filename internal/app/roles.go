@@ -46,8 +46,12 @@ type system struct {
 // best told, and runs it until ctx ends.
 func compose(ctx context.Context, p *process, receives, consumes bool) error {
 	s := &system{process: p}
+	wanted := routes
+	if consumes {
+		wanted = groups
+	}
 	var err error
-	if s.groups, err = groups(p.cfg); err != nil {
+	if s.groups, err = wanted(p.cfg); err != nil {
 		return err
 	}
 	if err := s.openStore(ctx, receives); err != nil {

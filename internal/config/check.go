@@ -35,12 +35,14 @@ func (l *loader) check(c *Config, role Role) {
 	k := &checker{loader: l, c: c, role: role, prior: slices.Clone(l.problems)}
 	k.positive("startup_timeout", c.StartupTimeout)
 	k.positive("shutdown_timeout", c.ShutdownTimeout)
-	k.receiver()
-	k.listeners()
-	k.store()
-	k.broker()
-	k.inbox()
-	k.audit()
+	if role != Trial {
+		k.receiver()
+		k.listeners()
+		k.store()
+		k.broker()
+		k.inbox()
+		k.audit()
+	}
 	for _, name := range slices.Sorted(maps.Keys(c.Sources)) {
 		k.source(c.Sources[name], "sources."+name)
 	}

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"maps"
 	"slices"
 	"strings"
 
@@ -29,13 +28,13 @@ func (k *checker) group(g *Group, at string) {
 	}
 	k.retry(g.Retry, at+".retry")
 	if len(g.Effects) == 0 {
-		k.bad(at+".effects", "the group does nothing: give it an effect with a name and a sql")
+		k.bad(at+".effects", "the group does nothing: give it an effect with a name and a sql, an email or a forward")
 	}
 	names := map[string]string{}
 	for i, e := range g.Effects {
 		ep := indexed(at+".effects", i)
 		k.effectNames(e, ep, names)
-		k.effect(e, ep)
+		k.effect(g, e, ep)
 	}
 }
 
@@ -80,30 +79,6 @@ func (k *checker) effectNames(e *Effect, at string, taken map[string]string) {
 			continue
 		}
 		taken[name] = path
-	}
-}
-
-func (k *checker) effect(e *Effect, at string) {
-	k.positive(at+".timeout", e.Timeout)
-	if len(e.SQL) == 0 {
-		k.bad(at, "the effect does nothing: give it a sql")
-	}
-	used := map[string]bool{}
-	for i, text := range e.SQL {
-		path := at + ".sql"
-		if len(e.SQL) > 1 {
-			path = indexed(path, i)
-		}
-		k.statement(e, text, path, used)
-	}
-	for _, name := range slices.Sorted(maps.Keys(e.Params)) {
-		path := at + ".params." + name
-		if why := checkParam(e.Params[name]); why != "" {
-			k.bad(path, "%s", why)
-		}
-		if !used[name] {
-			k.bad(path, "no :%s in the sql: use it there or remove it here", name)
-		}
 	}
 }
 

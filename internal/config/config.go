@@ -208,13 +208,3 @@ type Retry struct {
 	Max         time.Duration `yaml:"max"`          // 10m
 	MaxCrashes  int           `yaml:"max_crashes"`  // 5
 }
-
-// Effect is one named step of a group; exactly one of SQL, Email, Forward.
-type Effect struct {
-	Name    string            `yaml:"name"`
-	Was     []string          `yaml:"was"`
-	SQL     StringList        `yaml:"sql"` // one statement or a list
-	Params  map[string]string `yaml:"params"`
-	Timeout time.Duration     `yaml:"timeout"` // 60s
-	Line    int               `yaml:"-"`
-}

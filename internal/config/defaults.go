@@ -140,9 +140,7 @@ func (l *loader) fillGroup(g *Group, name string) {
 	fill(l, &g.Retry.Max, at.text+".retry.max", max(10*time.Minute, g.Retry.First))
 	fill(l, &g.Retry.MaxCrashes, at.text+".retry.max_crashes", 5)
 	for i, e := range g.Effects {
-		ep := at.field("effects").index(i).text
-		e.Line = l.at[ep].Line
-		fill(l, &e.Timeout, ep+".timeout", time.Minute)
+		l.fillEffect(e, at.field("effects").index(i).text, g.Concurrency)
 	}
 }
 

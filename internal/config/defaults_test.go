@@ -19,9 +19,10 @@ var update = flag.Bool("update", false, "write the golden files anew")
 // dump writes every value of a configuration as a line "path = value".
 func dump(b *strings.Builder, path string, v reflect.Value) {
 	switch {
+	case v.Kind() == reflect.Pointer && v.IsNil(): // left out: it has no defaults
 	case v.Kind() == reflect.Pointer:
 		dump(b, path, v.Elem())
-	case v.Kind() == reflect.Struct:
+	case v.Kind() == reflect.Struct && v.Type() != reflect.TypeFor[config.Rate]():
 		for i := range v.NumField() {
 			f := v.Type().Field(i)
 			name := f.Tag.Get("yaml")
@@ -106,6 +107,11 @@ consumers:
     effects:
       - name: one
         sql: delete from t
+      - name: two
+        forward: { url: "https://h/" }
+      - name: three
+        email: { smtp: "smtp://h", from: a@b.c, to: "json:to", subject: s, text: h.yaml, attachments: [ { name: a, path: "json:a" } ] }
+        on_unknown: park
 `, config.Options{})
 	t.Chdir(back)
 	golden(t, "defaults.golden", cfg)

@@ -4,8 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"regexp"
-	"strings"
 	"testing"
 	"time"
 
@@ -14,34 +12,29 @@ import (
 
 var exampleEnv = env("STRIPE_WHSEC", "whsec_a", "ORDERS_SECRET", "b", "CRM_SECRET", "c")
 
-// TestExample loads the documented example: every name in it is known, and
-// what this version does not do yet is said once for each part.
-func TestExample(t *testing.T) {
-	text := testFile(t, "testdata/example.yaml")
-	_, err := load(t, text, config.Options{Getenv: exampleEnv})
-	for _, line := range problemLines(t, err) {
-		if !strings.Contains(line, "this version does not do ") {
-			t.Errorf("unexpected problem: %s", line)
-		}
+// writeExample puts the documented example into a new folder, with the template
+// that it names.
+func writeExample(t *testing.T, text string) string {
+	t.Helper()
+	file := write(t, text)
+	if err := os.Mkdir("mail", 0o700); err != nil {
+		t.Fatal(err)
 	}
-	wantProblems(t, err,
-		"h.yaml:80: consumers.tickets.effects[0].once_per: ",
-		"h.yaml:82: consumers.tickets.effects[1].email: ",
-		"h.yaml:83: consumers.tickets.effects[1].on_unknown: ",
-		"h.yaml:84: consumers.tickets.effects[1].rerun_within: ",
-		"h.yaml:86: consumers.tickets.effects[2].forward: ",
-		"h.yaml:87: consumers.tickets.effects[2].when: ",
-		"h.yaml:92: consumers.order-status.effects[0].only_latest: ",
-	)
+	if err := os.WriteFile("mail/ticket.txt", []byte("Hello {{ .json.order.email }}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
 }
 
-// TestExampleBuiltParts loads the example without those parts, for every role.
-func TestExampleBuiltParts(t *testing.T) {
-	text := testFile(t, "testdata/example.yaml")
-	text = regexp.MustCompile(`(?s)      - name: mail-ticket.*?(  order-status:)`).ReplaceAllString(text, "$1")
-	text = regexp.MustCompile(`(?m)^ +(once_per|only_latest): .*\n`).ReplaceAllString(text, "")
-	for _, role := range []config.Role{config.Serve, config.ReceiverRole, config.ConsumerRole, config.Operator} {
-		cfg := mustLoad(t, text, config.Options{Getenv: exampleEnv, Role: role})
+// TestExample loads the documented example, for every role.
+func TestExample(t *testing.T) {
+	file := writeExample(t, testFile(t, "testdata/example.yaml"))
+	for _, role := range []config.Role{config.Serve, config.ReceiverRole, config.ConsumerRole, config.Operator, config.Trial} {
+		cfg, err := config.Load(config.Options{File: file, Getenv: exampleEnv, Role: role})
+		if err != nil {
+			t.Errorf("%s:\n%v", role, err)
+			continue
+		}
 		orders, legacy, tickets := cfg.Sources["orders"], cfg.Sources["legacy"], cfg.Consumers["tickets"]
 		switch {
 		case cfg.FirstRun, len(cfg.Sources) != 4, len(cfg.Consumers) != 2:
@@ -56,9 +49,45 @@ func TestExampleBuiltParts(t *testing.T) {
 			t.Errorf("%s: orders: %+v", role, orders)
 		case legacy.Type.Map["paid"] != "payment.confirmed", legacy.Body.Window != 24*time.Hour, !legacy.Body.Canonical:
 			t.Errorf("%s: legacy: %+v", role, legacy)
-		case len(tickets.Effects) != 1, tickets.Effects[0].Params["email"] != "json:order.email", tickets.Retry.MaxCrashes != 5:
+		case len(tickets.Effects) != 3, tickets.Effects[0].Params["email"] != "json:order.email", tickets.Retry.MaxCrashes != 5:
 			t.Errorf("%s: tickets: %+v", role, tickets)
 		}
+		exampleEffects(t, role, cfg)
+	}
+}
+
+func exampleEffects(t *testing.T, role config.Role, cfg *config.Config) {
+	t.Helper()
+	ticket, mail, crm := cfg.Consumers["tickets"].Effects[0], cfg.Consumers["tickets"].Effects[1], cfg.Consumers["tickets"].Effects[2]
+	project := cfg.Consumers["order-status"].Effects[0]
+	switch {
+	case ticket.OncePer != "json:order.id", !project.OnlyLatest, crm.When != "json.order.total > 0":
+		t.Errorf("%s: when, once_per or only_latest: %+v %+v %+v", role, ticket, crm, project)
+	case mail.Email == nil, mail.Email.To[0] != "json:order.email", mail.Email.Timeout != 30*time.Second, mail.OnUnknown != "rerun", mail.RerunWithin != 20*time.Hour:
+		t.Errorf("%s: email: %+v", role, mail)
+	case crm.Forward == nil, crm.Forward.Rate.String() != "50/s", crm.Forward.Secret[0].Reveal() != "c", crm.Forward.AllowPrivate[0] != "10.0.0.0/8":
+		t.Errorf("%s: forward: %+v", role, crm)
+	case crm.Timeout != time.Minute, cfg.Orders()["orders"].Version != "json:order.updated_at":
+		t.Errorf("%s: timeout %s, orders %v", role, crm.Timeout, cfg.Orders())
+	}
+}
+
+// TestWhoNeedsTheEffectsSettings: a receiver and an operator run without the
+// consumers' secrets and templates, a trial without secrets and servers.
+func TestWhoNeedsTheEffectsSettings(t *testing.T) {
+	text := testFile(t, "testdata/example.yaml")
+	getenv := env("STRIPE_WHSEC", "whsec_a", "ORDERS_SECRET", "b")
+	for _, role := range []config.Role{config.ReceiverRole, config.Operator} {
+		if _, err := load(t, text, config.Options{Getenv: getenv, Role: role}); err != nil {
+			t.Errorf("%s:\n%v", role, err)
+		}
+	}
+	_, err := load(t, text, config.Options{Getenv: getenv, Role: config.ConsumerRole})
+	wantProblems(t, err, "h.yaml:82: consumers.tickets.effects[1].email.text: mail/ticket.txt cannot be read",
+		"h.yaml:86: consumers.tickets.effects[2].forward.secret[0]: the environment variable CRM_SECRET is not set")
+	file := writeExample(t, text)
+	if _, err := config.Load(config.Options{File: file, Getenv: env(), Role: config.Trial}); err != nil {
+		t.Errorf("trial:\n%v", err)
 	}
 }
 
@@ -75,6 +104,9 @@ func TestDeployExamples(t *testing.T) {
 		}},
 		{"split.yaml", []config.Role{config.ConsumerRole}, []string{
 			"AMQP_URL", "amqp://u:p@h:5672/", "DATABASE_URL", "postgres://u:p@h/shop", "HOOKONCE_ADMIN_TOKEN", "t",
+		}},
+		{"effects.yaml", []config.Role{config.Serve, config.Operator, config.Trial}, []string{
+			"ORDERS_SECRET", "b", "SMTP_URL", "smtp+tls://u:p%40@mail.example.com", "CRM_SECRET", "whsec_c2VjcmV0",
 		}},
 	} {
 		for _, role := range tt.roles {

@@ -83,7 +83,8 @@ func (l *loader) fileValue(path string, p place) (value, why string) {
 var spareParts = map[Role][]string{
 	ReceiverRole: {"inbox", "admin", "consumers"},
 	ConsumerRole: {"store.redis", "store.postgres", "receiver", "sources.*.secrets"},
-	Operator:     {"receiver", "admin", "sources.*.secrets"},
+	Operator:     {"receiver", "admin", "sources.*.secrets", "consumers.*.effects"},
+	Trial:        {"receiver", "admin", "store", "broker", "inbox", "audit", "sources.*.secrets", "consumers.*.effects[].forward.secret"},
 }
 
 func (l *loader) spare(p place) bool {

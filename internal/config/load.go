@@ -22,12 +22,14 @@ const maxFile = 1 << 20
 // Role says which process the configuration is for.
 type Role int
 
-// The roles. An operator command opens no listener and receives nothing.
+// The roles. An operator command opens no listener and receives nothing; a
+// trial looks at the effects of one event and needs no server.
 const (
 	Serve Role = iota
 	ReceiverRole
 	ConsumerRole
 	Operator
+	Trial
 )
 
 // String is the role as the command line names it.
@@ -39,6 +41,8 @@ func (r Role) String() string {
 		return "consumer"
 	case Operator:
 		return "operator"
+	case Trial:
+		return "trial"
 	default:
 		return "serve"
 	}
@@ -46,6 +50,9 @@ func (r Role) String() string {
 
 func (r Role) receives() bool { return r == Serve || r == ReceiverRole }
 func (r Role) consumes() bool { return r == Serve || r == ConsumerRole }
+
+// doesEffects tells whether the role needs the effects' templates and settings.
+func (r Role) doesEffects() bool { return r.consumes() || r == Trial }
 
 // Options say what to load.
 type Options struct {

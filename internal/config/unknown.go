@@ -6,32 +6,10 @@ import (
 	"strings"
 )
 
-// laterNames are documented names that this version does not read yet, by the
-// shape of their place, with the way to do without.
-var laterNames = map[string]string{
-	"consumers.*.effects[].email":         "write a row with sql and let a mailer of yours send it",
-	"consumers.*.effects[].forward":       "write a row with sql and let a worker of yours send it",
-	"consumers.*.effects[].once_per":      "give the table a unique column and write \"on conflict do nothing\" in the sql",
-	"consumers.*.effects[].only_latest":   "compare the version in the sql: \"on conflict … do update … where excluded.version >= …\"",
-	"consumers.*.effects[].when":          "match fewer types, or put the condition into the sql",
-	"consumers.*.effects[].on_unknown":    "remove the line: a sql step is never unknown",
-	"consumers.*.effects[].rerun_within":  "remove the line: a sql step is never unknown",
-	"consumers.*.effects[].allow_private": "remove the line",
-}
-
-// notYet is the one wording for what is documented and not built.
-func notYet(what, instead string) string {
-	return "this version does not do " + what + " yet: " + instead
-}
-
 // unknown notes a name that a mapping does not have, with the nearest it has.
 func (l *loader) unknown(name string, line int, in reflect.Type, p place) {
 	if at, ok := l.at[p.field(name).text]; ok && at.File == l.file {
 		line = at.Line // the key's line; the value may begin later
-	}
-	if instead, later := laterNames[p.field(name).shape]; later {
-		l.bad(line, p.field(name), "%s", notYet(name, instead))
-		return
 	}
 	var known []string
 	for i := range in.NumField() {
