@@ -69,6 +69,13 @@ func (s *fakeStore) claim(c hookonce.Claim) hookonce.Claimed {
 	return hookonce.Claimed{Outcome: hookonce.New, Key: c.Event.Key, Entry: hookonce.EntryID{Lo: uint64(len(s.first))}}
 }
 
+// reset forgets everything.
+func (s *fakeStore) reset() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.first, s.claims = map[string]hookonce.Claim{}, nil
+}
+
 func (s *fakeStore) calls() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -71,7 +71,7 @@ func (v *adyenVerifier) Verify(r *Request) error {
 		return v.ring.verify(r, "", r.Body, sig)
 	}
 	if jsonpath.ValidUnique(r.Body) != nil {
-		return fmt.Errorf("%w: the body is no JSON with one reading", ErrMismatch)
+		return fmt.Errorf("%w: the body is no JSON with one reading", ErrMissing)
 	}
 	items, _, err := splitAdyen(r.Body, maxAdyen)
 	if err != nil {
