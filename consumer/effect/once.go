@@ -1,6 +1,7 @@
 package effect
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/hookonce/hookonce"
@@ -17,14 +18,10 @@ func CompileOncePer(text string) (func(hookonce.Event) (string, error), error) {
 		return nil, err
 	}
 	if p.fixed() {
-		return nil, fmt.Errorf("is the same for every event, and one event alone would take effect: write \"json:order.id\" or \"json:{order.id}:{item}\"")
+		return nil, errors.New("is the same for every event, and one event alone would take effect: write \"json:order.id\" or \"json:{order.id}:{item}\"")
 	}
 	return func(e hookonce.Event) (string, error) {
-		value, err := p.text(newView(e))
-		if err != nil {
-			return "", fmt.Errorf("once_per: %w", err)
-		}
-		return value, nil
+		return p.text(newView(e))
 	}, nil
 }
 
@@ -53,20 +50,20 @@ func CompileOnlyLatest(sources map[string]Order) (func(hookonce.Event) (string, 
 	return func(e hookonce.Event) (string, consumer.Version, error) {
 		r, ok := compiled[e.Key.Source]
 		if !ok {
-			return "", consumer.Version{}, consumer.Permanent(fmt.Errorf("only_latest: source %s has no entity and version in this configuration", e.Key.Source))
+			return "", consumer.Version{}, consumer.Permanent(fmt.Errorf("source %s has no entity and version in this configuration", e.Key.Source))
 		}
 		in := input(&e)
 		entity, ok := r.entity.Eval(in)
 		if !ok {
-			return "", consumer.Version{}, consumer.Permanent(fmt.Errorf("only_latest: there is no entity at %s", r.entity))
+			return "", consumer.Version{}, consumer.Permanent(fmt.Errorf("there is no entity at %s", r.entity))
 		}
 		text, ok := r.version.Eval(in)
 		if !ok {
-			return "", consumer.Version{}, consumer.Permanent(fmt.Errorf("only_latest: there is no version at %s", r.version))
+			return "", consumer.Version{}, consumer.Permanent(fmt.Errorf("there is no version at %s", r.version))
 		}
 		version, err := consumer.ParseVersion(text)
 		if err != nil {
-			return "", consumer.Version{}, consumer.Permanent(fmt.Errorf("only_latest: %s: %w", r.version, err))
+			return "", consumer.Version{}, consumer.Permanent(fmt.Errorf("%s: %w", r.version, err))
 		}
 		return entity, version, nil
 	}, nil

@@ -1,8 +1,6 @@
 package effect
 
 import (
-	"context"
-	"database/sql"
 	"fmt"
 	"io"
 	"strconv"
@@ -66,23 +64,6 @@ func (s SQL) Compile() (func(e hookonce.Event) ([]consumer.Statement, error), er
 		}
 		return out, nil
 	}, nil
-}
-
-// InTx carries compiled statements out one by one, where they cannot travel
-// together.
-func InTx(fill func(e hookonce.Event) ([]consumer.Statement, error)) func(ctx context.Context, tx *sql.Tx, e hookonce.Event) error {
-	return func(ctx context.Context, tx *sql.Tx, e hookonce.Event) error {
-		statements, err := fill(e)
-		if err != nil {
-			return err
-		}
-		for _, st := range statements {
-			if _, err := tx.ExecContext(ctx, st.Text, st.Args...); err != nil {
-				return fmt.Errorf("sql: %w", err)
-			}
-		}
-		return nil
-	}
 }
 
 // Preview writes the statements that an event leads to, with their values.

@@ -1,7 +1,6 @@
 package effect_test
 
 import (
-	"context"
 	"database/sql"
 	"os"
 	"path/filepath"
@@ -61,8 +60,14 @@ func apply(t *testing.T, db *sql.DB, s effect.SQL, e hookonce.Event) error {
 		t.Fatal(err)
 	}
 	defer func() { _ = tx.Rollback() }()
-	if err := effect.InTx(fill)(context.Background(), tx, e); err != nil {
+	statements, err := fill(e)
+	if err != nil {
 		return err
+	}
+	for _, st := range statements {
+		if _, err := tx.ExecContext(t.Context(), st.Text, st.Args...); err != nil {
+			return err
+		}
 	}
 	return tx.Commit()
 }

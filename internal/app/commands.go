@@ -18,7 +18,7 @@ var version = "dev"
 
 func (c *cli) operatorCommands() []*cobra.Command {
 	return []*cobra.Command{
-		c.eventsCommand(), c.deadCommand(), c.pauseCommand(), c.resumeCommand(), c.migrateCommand(), c.configCommand(),
+		c.eventsCommand(), c.effectsCommand(), c.deadCommand(), c.pauseCommand(), c.resumeCommand(), c.migrateCommand(), c.configCommand(),
 		c.providersCommand(), c.sendCommand(), c.explainCommand(), c.versionCommand(),
 	}
 }

@@ -52,11 +52,8 @@ func (c *compiled) sql(cfg *config.Config, e *config.Effect) error {
 	if cfg.Inbox.Kind == config.Postgres {
 		s.Flavor = effect.Postgres
 	}
-	fill, err := s.Compile()
-	if err != nil {
-		return err
-	}
-	c.Tx = effect.InTx(fill)
+	var err error
+	c.Statements, err = s.Compile()
 	c.preview = func(w io.Writer, t consumer.Try) error { return s.Preview(w, t.Event) }
-	return nil
+	return err
 }
