@@ -86,25 +86,29 @@ func FuzzVerify(f *testing.F) {
 		f.Add(uint8(0), "X-Signature", v.Expected, []byte(v.Signed), "/")
 	}
 	verifiers := sampleVerifiers(f)
+	genuine := map[string]*provider.Request{} // to sign one for each run takes too long
+	for _, p := range all {
+		genuine[p.Name] = copyOf(f, p.Name, "", at, false)
+	}
 	f.Fuzz(func(t *testing.T, which uint8, header, value string, body []byte, target string) {
 		p := all[int(which)%len(all)]
-		r := copyOf(t, p.Name, "", at, false)
-		genuine := bytes.Clone(r.Body)
+		r := *genuine[p.Name]
+		r.Header = r.Header.Clone()
 		r.Header.Set(header, value)
 		r.Body, r.Target = body, target
-		err := verifiers[p.Name].Verify(r)
+		err := verifiers[p.Name].Verify(&r)
 		if !known(err) {
 			t.Fatalf("%s: %v", p.Name, err)
 		}
 		if err == nil && !p.Sample.Unsigned && p.Name != "adyen" && p.Name != "mailgun" && p.Name != "stone-openbank" &&
-			p.Name != "twilio" && !bytes.Equal(body, genuine) {
+			p.Name != "twilio" && !bytes.Equal(body, genuine[p.Name].Body) {
 			t.Fatalf("%s accepted another body: %q", p.Name, body)
 		}
 		if p.Probe != nil {
-			p.Probe(r, provider.Settings{Token: "x"})
+			p.Probe(&r, provider.Settings{Token: "x"})
 		}
 		if p.Handshake != nil && err == nil {
-			p.Handshake(r, provider.Settings{})
+			p.Handshake(&r, provider.Settings{})
 		}
 	})
 }
@@ -157,6 +161,8 @@ func FuzzSettings(f *testing.F) {
 	f.Add("ecdsa", "", "", "", "", "", "", vectors(f)["sendgrid"].Key)
 	f.Add("ed25519", "", "", "", "{method}{path}", "", "", vectors(f)["discord"].Key)
 	f.Add("basic", "", "", "", "", "", "", "a:b")
+	genuine := copyOf(f, "generic", "", at, false)
+	genuine.Header.Set("X-Time", "1700000000")
 	f.Fuzz(func(t *testing.T, scheme, header, encoding, prefix, signed, timestamp, secretEncoding, secret string) {
 		s := provider.Settings{
 			Scheme: scheme, Header: header, Encoding: encoding, Prefix: prefix, Signed: signed, Timestamp: timestamp,
@@ -169,9 +175,8 @@ func FuzzSettings(f *testing.F) {
 			}
 			return
 		}
-		r := copyOf(t, "generic", "", at, false)
-		r.Header.Set("X-Time", "1700000000")
-		if err := v.Verify(r); !known(err) {
+		r := *genuine
+		if err := v.Verify(&r); !known(err) {
 			t.Fatal(err)
 		}
 	})

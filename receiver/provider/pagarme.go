@@ -15,7 +15,7 @@ const pagarmeHeader = "X-Webhook-Asymmetric-Signature"
 func pagarme() Preset {
 	return Preset{
 		Name: "pagarme", Title: "Pagar.me", Confidence: "medium",
-		Docs: "https://docs.pagar.me/reference/vis%C3%A3o-geral-sobre-webhooks",
+		Docs: "https://docs.pagar.me/docs/webhooks",
 		Verifies: "X-Webhook-Asymmetric-Signature: alg=RS256; kid=…; signature=… over the body, with the keys that Pagar.me publishes; " +
 			"or HTTP Basic (verify: { scheme: basic }); or v4's X-Hub-Signature: sha1=… (scheme: hmac-sha1)",
 		Secrets: "nothing: keys come from Pagar.me (a public key pins one); user:password for scheme basic; the API key for scheme hmac-sha1",
