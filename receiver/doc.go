@@ -12,9 +12,15 @@
 //
 //	shed      too many requests in work            503
 //	read      too large, bad encoding              413, 415, 400
-//	verify    signature                            401
-//	identify  type, accept filter, key             success for filtered, 400
+//	handshake what a provider asks before it sends success, 403
+//	verify    signature                            401; 503 when ours is the fault
+//	split     several events in one request        413 for too many
+//	identify  type, filters, key, schema           success for filtered, 400
 //	claim     one operation on the store           success, 422, 503
+//
+// From split on, each event of a request goes its own way: known ones are
+// duplicates, new ones are published, what is wrong with one is parked and does
+// not concern the others. The request is answered when all are settled.
 //
 // Nothing before the claim leaves a trace in the store: a forged, keyless,
 // oversized or unreadable request cannot block the real event. The claim is

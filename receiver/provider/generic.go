@@ -43,7 +43,7 @@ func generic() Preset {
 		Verifier: Generic,
 		Keys:     []string{"header:Idempotency-Key"},
 		Sample: Sample{
-			Source: "verify: { scheme: hmac-sha256, header: X-Signature, encoding: hex }\nsecrets: [ \"hookonce-test-secret\" ]",
+			Source: "verify: { scheme: hmac-sha256, header: X-Signature, encoding: hex }\nsecrets: [ \"hookonce-test-secret\" ]\ntype: \"json:type\"",
 			Secret: "hookonce-test-secret",
 			Body:   `{"type":"order.paid","order_id":"{id}"}`,
 			Header: map[string]string{"Idempotency-Key": "{id}"},

@@ -133,8 +133,12 @@ func pagbankState(body []byte, limit int) ([]Item, bool, error) {
 	if len(states) > 0 {
 		slices.Sort(states)
 		context.text("state", strings.Join(states, ","))
-		kind, _, _ := strings.Cut(textIn(body, "id"), "_")
-		context.text("kind", strings.ToLower(kind)+"."+statuses[len(statuses)-1])
+		prefix, _, _ := strings.Cut(textIn(body, "id"), "_")
+		kind := map[string]string{"ORDE": "order", "CHAR": "charge"}[prefix]
+		if kind == "" {
+			kind = "resource"
+		}
+		context.text("kind", kind+"."+statuses[len(statuses)-1])
 	}
 	return []Item{{Raw: body, Context: context.bytes()}}, false, nil
 }

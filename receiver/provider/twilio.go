@@ -32,8 +32,8 @@ func twilio() Preset {
 			"form::{MessageSid}:{MessageStatus}",
 		},
 		Types:   []string{"form:message.{MessageStatus}", "form:message.{SmsStatus}", "form:call.{CallStatus}"},
-		Created: "form:Timestamp", Entity: "form:MessageSid", Version: "form:SequenceNumber",
-		Body: "<Response/>",
+		Created: "form:Timestamp",
+		Body:    "<Response/>",
 		Sample: Sample{
 			Source: `secrets: [ "hookonce-test-secret" ]`, Secret: "hookonce-test-secret",
 			Body:   "AccountSid=AC1&MessageSid=SM{id}&MessageStatus=delivered&To=%2B15550000001",
