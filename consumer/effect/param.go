@@ -96,7 +96,7 @@ func sqliteNumber(text string) any {
 
 // input is what recipes read of an event.
 func input(e *hookonce.Event) *recipe.Input {
-	in := &recipe.Input{Key: e.Key.String(), Source: e.Key.Source, Type: e.Type, ReceivedAt: e.ReceivedAt}
+	in := &recipe.Input{Key: e.Key.String(), Source: e.Key.Source, Type: e.Type, ReceivedAt: e.ReceivedAt, Context: e.Context}
 	if len(e.Header) > 0 {
 		in.Header = make(http.Header, len(e.Header))
 		for k, v := range e.Header {

@@ -38,13 +38,14 @@ func checkValue(text string) (why string) {
 var builtinParams = []string{"key", "source", "type", "body", "received_at"}
 
 // checkParam says what is wrong with a parameter's value, which comes from a
-// stored event: its headers and body, no longer its URL.
+// stored event: its headers, its body and what the batch around it said, no
+// longer its URL.
 func checkParam(text string) (why string) {
 	if slices.Contains(builtinParams, text) {
 		return ""
 	}
 	kind, _, _ := strings.Cut(text, ":")
-	if kind == "header" || kind == "json" {
+	if kind == "header" || kind == "json" || kind == "context" {
 		return checkKey(text)
 	}
 	return shown(text, false) + " is not a value: write one of " + strings.Join(builtinParams, ", ") +

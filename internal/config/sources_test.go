@@ -60,6 +60,20 @@ func TestEveryPrintedSourceLoads(t *testing.T) {
 	}
 }
 
+// TestContextOfItems can be read by keys, types and effects.
+func TestContextOfItems(t *testing.T) {
+	mustLoad(t, `sources:
+  pix: { provider: efi, secrets: [ s ], key: [ "json:{context:endToEndId}:{id}" ], type: "context:item" }
+consumers:
+  g:
+    match: [ "pix.#" ]
+    effects:
+      - name: one
+        sql: insert into refunds values (:payment)
+        params: { payment: "context:endToEndId" }
+`, config.Options{})
+}
+
 // TestKeysThatCannotBe: what is another one on each attempt is no key.
 func TestKeysThatCannotBe(t *testing.T) {
 	source := func(name, key string) string {
