@@ -115,6 +115,9 @@ func setKeys(s *source, cfg Source, preset provider.Preset) error {
 	}
 	for _, text := range texts {
 		r, err := requestRecipe(text)
+		if err == nil && r.IsStringified() {
+			err = fmt.Errorf("%w: %q finds what an older guard knows; equal bodies can be different events", recipe.ErrRecipe, text)
+		}
 		if err != nil {
 			return fmt.Errorf("key: %w", err)
 		}

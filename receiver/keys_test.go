@@ -88,4 +88,10 @@ func TestKeys(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "previous_keys") {
 		t.Errorf("body among the previous keys: %v", err)
 	}
+	_, err = receiver.New(receiver.Config{Store: constantStore{}, Sources: []receiver.Source{
+		with(demoSource, func(s *receiver.Source) { s.Keys = []string{"body:stringify"} }),
+	}})
+	if err == nil || !strings.Contains(err.Error(), "older guard") {
+		t.Errorf("an older guard's hash as the key: %v", err)
+	}
 }

@@ -155,6 +155,8 @@ func (k *checker) keys(s *Source, preset provider.Preset, at string) {
 			k.bad(indexed(at+".key", i), "%s", why)
 		} else if why := volatileKey(recipe, s, preset); why != "" {
 			k.bad(indexed(at+".key", i), "%s", why)
+		} else if recipe == "body:stringify" {
+			k.bad(indexed(at+".key", i), "is for previous_keys: equal bodies can be different events, so this hash only finds what an older guard knows. Name the event's id")
 		} else if slices.Contains(s.Key[:i], recipe) {
 			k.bad(indexed(at+".key", i), "%s stands here twice: remove one", shown(recipe, false))
 		}

@@ -58,6 +58,8 @@ func TestCombinations(t *testing.T) {
 		{"cluster hosts", "store: { kind: redis, redis: 'redis-cluster://h,:7001,' }\nbroker: { kind: rabbitmq, url: amqp://h }\n", config.Serve, []string{"h.yaml:1: store.redis: is not a list of hosts"}},
 		{"redis_wait", "store: { kind: redis, redis: redis://h, redis_wait: -1 }\nbroker: { kind: rabbitmq, url: amqp://h }\n", config.Serve, []string{"h.yaml:1: store.redis_wait: is a number of replicas"}},
 		{"adopt", "store: { kind: redis, redis: redis://h, adopt: { orders: { kind: redis, prefix: 'idem:orders:', final: [ done ] } } }\nbroker: { kind: rabbitmq, url: amqp://h }\nsources:\n  orders: { verify: none, key: [ 'header:X-Id' ] }\n", config.ReceiverRole, nil},
+		{"adopt hashes", "store: { kind: redis, redis: redis://h, adopt: { orders: { kind: redis, prefix: 'idem:orders:' } } }\nbroker: { kind: rabbitmq, url: amqp://h }\nsources:\n  orders: { verify: none, key: [ 'header:X-Id' ], previous_keys: [ 'body:stringify' ] }\n", config.ReceiverRole, nil},
+		{"an old hash as key", "sources:\n  orders:\n    verify: none\n    key: [ 'body:stringify' ]\n", config.Serve, []string{"h.yaml:4: sources.orders.key[0]: is for previous_keys"}},
 		{"adopt nothing", "store:\n  kind: redis\n  redis: redis://h\n  adopt: { order: { kind: sqlite } }\nbroker: { kind: rabbitmq, url: amqp://h }\nsources:\n  orders: { verify: none, key: [ 'header:X-Id' ] }\n", config.ReceiverRole, []string{
 			`h.yaml:4: store.adopt.order: there is no source "order"`, `h.yaml:4: store.adopt.order.kind: "sqlite" is not known here`, "h.yaml:4: store.adopt.order.prefix: is needed",
 		}},

@@ -1,10 +1,15 @@
 package recipe
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/hookonce/hookonce/internal/stringify"
 )
 
 // Input is what recipes read. Zero fields make their recipes absent.
@@ -66,6 +71,13 @@ func (p *part) eval(in *Input) (string, bool) {
 			return "", false
 		}
 		value = v.Text()
+	case stringified:
+		text, err := stringify.JSON(bytes.TrimPrefix(in.JSON, []byte("\xef\xbb\xbf")))
+		if err != nil {
+			return "", false
+		}
+		sum := sha256.Sum256(text)
+		return "sha256:" + hex.EncodeToString(sum[:]), true
 	case key:
 		value = in.Key
 	case source:

@@ -9,6 +9,7 @@
 //	context:PATH       the same in what the parents of a batch's item say
 //	json:{PATH}:{PATH} a template: texts with parts in braces
 //	body               the hash of the body; computed by the receiver
+//	body:stringify     "sha256:" and the hash of JSON.stringify(body), as older guards keyed
 //	key, source, type, received_at
 //
 // In a template a part is read as the recipe in front of the colon says, or as
@@ -48,12 +49,13 @@ const (
 	source
 	eventType
 	receivedAt
+	stringified
 )
 
 // named are the kinds that take a name, plain those that do not.
 var (
 	named = map[string]kind{"header": header, "query": query, "form": form, "json": json, "context": context}
-	plain = map[string]kind{"body": body, "key": key, "source": source, "type": eventType, "received_at": receivedAt}
+	plain = map[string]kind{"body": body, "key": key, "source": source, "type": eventType, "received_at": receivedAt, "body:stringify": stringified}
 )
 
 // Recipe is a parsed recipe. The zero Recipe is always absent.
@@ -123,7 +125,12 @@ func (r Recipe) String() string { return r.text }
 func (r Recipe) IsBody() bool { return len(r.parts) == 1 && r.parts[0].kind == body }
 
 // NeedsJSON tells whether the recipe reads the body as JSON.
-func (r Recipe) NeedsJSON() bool { return r.has(json) }
+func (r Recipe) NeedsJSON() bool { return r.has(json) || r.has(stringified) }
+
+// IsStringified tells whether the recipe is "body:stringify": the same for
+// equal bodies, whenever they come, and so fit to find what an older guard
+// knows, not to be a key.
+func (r Recipe) IsStringified() bool { return r.has(stringified) }
 
 // NeedsForm tells whether the recipe reads the body as a form.
 func (r Recipe) NeedsForm() bool { return r.has(form) }

@@ -86,6 +86,7 @@ func TestParseRefuses(t *testing.T) {
 func TestKinds(t *testing.T) {
 	for text, want := range map[string][4]bool{ // body, json, form, from request
 		"body":                {true, false, false, true},
+		"body:stringify":      {false, true, false, true},
 		"json:id":             {false, true, false, true},
 		"form:id":             {false, false, true, true},
 		"header:{a}:{json:b}": {false, true, false, true},
@@ -99,6 +100,27 @@ func TestKinds(t *testing.T) {
 		if got := [4]bool{r.IsBody(), r.NeedsJSON(), r.NeedsForm(), r.FromRequest()}; got != want {
 			t.Errorf("%s: %v, want %v", text, got, want)
 		}
+	}
+}
+
+// TestStringified: the hash that guards written in Node made with
+// "sha256:" + hash(JSON.stringify(req.body)); this one is Node's own.
+func TestStringified(t *testing.T) {
+	r, err := recipe.Parse("body:stringify")
+	if err != nil || !r.IsStringified() {
+		t.Fatal(r, err)
+	}
+	const want = "sha256:59df0d52b23f2f665f9c749ff14dff430f25cbfae8a44c12a410862bb1176c66"
+	for _, body := range []string{
+		`{"z":1e2,"amount":10.00,"note":"caf\u00e9 \/","id":"evt_B01"}`,
+		"\xef\xbb\xbf{ \"z\":100, \"amount\":10, \"note\":\"café /\", \"id\":\"evt_B01\" }\n",
+	} {
+		if got, ok := r.Eval(&recipe.Input{JSON: []byte(body)}); !ok || got != want {
+			t.Errorf("%s: %q, %v", body, got, ok)
+		}
+	}
+	if got, ok := r.Eval(&recipe.Input{}); ok {
+		t.Errorf("%q of nothing", got)
 	}
 }
 
