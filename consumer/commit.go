@@ -13,10 +13,14 @@ import (
 const (
 	// sharedMost is how many works share a transaction at most.
 	sharedMost = 256
-	// slowLane is how long a transaction lasts before another one is begun
-	// beside it. Below, one at a time is best: two that touch the same rows in
-	// another order end in a deadlock.
-	slowLane = 20 * time.Millisecond
+	// slowLane is how long a transaction with functions lasts before another one
+	// is begun beside it, slowStatements how long one of statements does. Below,
+	// one at a time is best: two that touch the same rows in another order end in
+	// a deadlock.
+	slowLane       = 20 * time.Millisecond
+	slowStatements = 500 * time.Millisecond
+	// oneLane is how long after a deadlock none is begun beside another.
+	oneLane = 10 * time.Second
 	// growShared is how many good transactions in a row double the limit again.
 	growShared = 8
 )
@@ -35,7 +39,8 @@ type committer struct {
 
 	mu      sync.Mutex
 	queue   []*job
-	running map[int]time.Time // when each lane's transaction began
+	running map[int]time.Time // from when on another transaction may be begun beside each
+	shy     time.Time         // until when none may
 	lane    int
 	timer   *time.Timer // to look at the queue again; nil while it need not be
 	limit   int
@@ -75,19 +80,21 @@ func (c *committer) start() {
 	if len(c.queue) == 0 || len(c.running) >= c.lanes {
 		return
 	}
-	if c.limit > 1 {
+	if len(c.running) > 0 && (c.limit > 1 || time.Now().Before(c.shy)) {
 		// As long as transactions are quick, the next one waits for this one.
-		var wait time.Duration
-		for _, began := range c.running {
-			wait = max(wait, slowLane-time.Since(began))
+		from := c.shy
+		for _, at := range c.running {
+			if at.After(from) {
+				from = at
+			}
 		}
-		if wait > 0 {
+		if wait := time.Until(from); wait > 0 {
 			c.again(wait)
 			return
 		}
 	}
 	c.lane++
-	c.running[c.lane] = time.Now()
+	c.running[c.lane] = time.Now().Add(slowLane)
 	go c.work(c.lane)
 }
 
@@ -119,11 +126,21 @@ func (c *committer) work(lane int) {
 		rest := copy(c.queue, c.queue[n:])
 		clear(c.queue[rest:])
 		c.queue = c.queue[:rest]
-		c.running[lane] = time.Now()
+		c.running[lane] = time.Now().Add(patience(jobs))
 		c.start() // with a limit of one, another may begin beside it
 		c.mu.Unlock()
 		c.together(jobs)
 	}
+}
+
+// patience is how long the next transaction waits for this one.
+func patience(jobs []*job) time.Duration {
+	for _, j := range jobs {
+		if j.work.Tx != nil {
+			return slowLane
+		}
+	}
+	return slowStatements
 }
 
 // together lets jobs share a transaction.
@@ -207,4 +224,5 @@ func (c *committer) shrink() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.limit, c.good = max(1, c.limit/4), 0
+	c.shy = time.Now().Add(oneLane)
 }

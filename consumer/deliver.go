@@ -42,8 +42,13 @@ func (g *group) open(hard, late context.Context) {
 	for _, s := range g.Steps {
 		longest = max(longest, s.timeout())
 	}
-	g.works = newCommitter(hard, g.c.Inbox, g.Concurrency, longest+time.Second)
-	g.marks = newCommitter(late, g.c.Inbox, 4, beginTimeout)
+	// Half of the connections are left to everything else.
+	lanes := g.Concurrency
+	if n := g.c.Inbox.DB().Stats().MaxOpenConnections; n > 0 {
+		lanes = min(lanes, max(1, n/2))
+	}
+	g.works = newCommitter(hard, g.c.Inbox, lanes, longest+time.Second)
+	g.marks = newCommitter(late, g.c.Inbox, min(lanes, 2), beginTimeout)
 	g.begins = batch.New(batch.Options{MaxItems: sharedMost, Timeout: beginTimeout}, func(ctx context.Context, ds []wire.Delivery) ([]inbox.Verdict, error) {
 		return g.c.Inbox.Begin(ctx, g.Name, ds, g.Retry.MaxCrashes)
 	})

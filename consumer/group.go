@@ -61,7 +61,7 @@ func (s *stream) once(soft, hard context.Context, stands func()) error {
 	defer s.up.Store(false)
 	s.c.Logger.Info("consuming", "group", s.group)
 	stands()
-	return s.drain(soft, hard, sub)
+	return s.drain(soft, hard, newAckTogether(hard, sub, s.c.Logger))
 }
 
 // drain hands out deliveries until the subscription breaks or soft ends, then

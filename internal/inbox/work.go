@@ -1,10 +1,14 @@
 package inbox
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/hookonce/hookonce"
@@ -293,13 +297,7 @@ func (a *applying) flush(ctx context.Context) error {
 	if len(a.pending) == 0 {
 		return nil
 	}
-	var all []Statement
-	var of []int
-	for _, i := range a.pending {
-		for _, s := range a.works[i].Statements {
-			all, of = append(all, s), append(of, i)
-		}
-	}
+	all, of := a.inOrder()
 	if len(all) > 0 {
 		if n, err := a.b.o.Pipeline(ctx, a.conn, a.tx, all); err != nil {
 			if n < 0 || n >= len(of) {
@@ -311,4 +309,57 @@ func (a *applying) flush(ctx context.Context) error {
 	a.recorded = append(a.recorded, a.pending...)
 	a.pending = a.pending[:0]
 	return nil
+}
+
+// inOrder is the pending works' statements, and whose each is: all first ones,
+// then all second ones, and so on, each time in the order of their arguments.
+// Two transactions that change the same rows, the stock of one product, then
+// come to them in the same order, and end in no deadlock.
+func (a *applying) inOrder() (all []Statement, of []int) {
+	type placed struct {
+		s    Statement
+		i    int
+		args string
+	}
+	var round []placed
+	for k := 0; ; k++ {
+		round = round[:0]
+		for _, i := range a.pending {
+			if w := a.works[i]; k < len(w.Statements) {
+				p := placed{s: w.Statements[k], i: i}
+				if len(a.pending) > 1 {
+					p.args = argsText(p.s.Args)
+				}
+				round = append(round, p)
+			}
+		}
+		if len(round) == 0 {
+			return all, of
+		}
+		slices.SortStableFunc(round, func(x, y placed) int {
+			return cmp.Or(strings.Compare(x.s.Text, y.s.Text), strings.Compare(x.args, y.args))
+		})
+		for _, p := range round {
+			all, of = append(all, p.s), append(of, p.i)
+		}
+	}
+}
+
+// argsText is something to sort arguments by; any order will do.
+func argsText(args []any) string {
+	var b []byte
+	for _, arg := range args {
+		switch v := arg.(type) {
+		case string:
+			b = append(b, v...)
+		case int:
+			b = strconv.AppendInt(b, int64(v), 10)
+		case int64:
+			b = strconv.AppendInt(b, v, 10)
+		default:
+			b = fmt.Append(b, v)
+		}
+		b = append(b, 0)
+	}
+	return string(b)
 }

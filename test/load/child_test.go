@@ -19,7 +19,8 @@ const envSetup = "HOOKONCE_LOAD_SETUP"
 
 // setup is what a child serves.
 type setup struct {
-	Kind   string // bare, hmac, usual, receiver, fill, drain or raw
+	Kind   string // bare, hmac, usual, receiver, fill, drain, raw, consume or consume-raw
+	Effect string // what a consumer does with each event
 	Store  string // redis, sqlite, postgres or hybrid
 	Fsync  string // Redis: appendfsync
 	Broker bool   // publish what was claimed

@@ -20,6 +20,7 @@ import (
 var kinds = map[string]func(context.Context, *served, setup) error{
 	"bare": serveBare, "hmac": serveHMAC, "usual": serveUsual, "receiver": serveReceiver,
 	"fill": serveFill, "drain": serveDrain, "raw": serveRaw,
+	"consume": serveConsume, "consume-raw": serveConsumeRaw,
 }
 
 func ginWith(handler gin.HandlerFunc) http.Handler {

@@ -18,6 +18,7 @@ import (
 var (
 	flagTable   = flag.Bool("table", false, "print the table instead of running tests")
 	flagDrain   = flag.Bool("drain", false, "drain a large outbox instead of running tests")
+	flagConsume = flag.Bool("consume", false, "work off queues instead of running tests; -rows, -rounds, -events apply")
 	flagRounds  = flag.Int("rounds", 5, "rounds of the table; it shows their medians")
 	flagSeconds = flag.Float64("seconds", 3, "how long a round of a row is, after half a second of warming up")
 	flagConns   = flag.Int("connections", 64, "connections, each with one request at a time")
@@ -31,7 +32,7 @@ func TestMain(m *testing.M) {
 		os.Exit(serveChild(text))
 	}
 	flag.Parse()
-	if !*flagTable && !*flagDrain {
+	if !*flagTable && !*flagDrain && !*flagConsume {
 		os.Exit(testenv.Run(m))
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
@@ -53,6 +54,16 @@ func program(ctx context.Context) error {
 	if *flagDrain {
 		chosen = drains()
 	}
+	var consumers []consumption
+	if *flagConsume {
+		chosen = nil
+		for i, c := range consumptions() {
+			if i == 0 || want.MatchString(c.name) {
+				consumers = append(consumers, c)
+				chosen = append(chosen, row{name: c.name, set: c.set})
+			}
+		}
+	}
 	s, err := startServers(ctx, chosen)
 	if err != nil {
 		return err
@@ -60,6 +71,9 @@ func program(ctx context.Context) error {
 	defer s.close()
 	if *flagDrain {
 		return drainTable(ctx, s, *flagEvents)
+	}
+	if *flagConsume {
+		return consumeTable(ctx, os.Stdout, s, consumers, *flagRounds, *flagEvents)
 	}
 	length := time.Duration(*flagSeconds * float64(time.Second))
 	return table(ctx, os.Stdout, s, chosen, plan{rounds: *flagRounds, length: length, warm: 500 * time.Millisecond, conns: *flagConns})
