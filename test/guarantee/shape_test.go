@@ -90,8 +90,20 @@ func everyStore(t *testing.T, test func(t *testing.T, s *shape)) {
 	}
 }
 
+// addition is what a test adds to the configuration of its shape: entries of
+// sources and consumers, tables, and files beside it.
+type addition struct {
+	sources, consumers, tables string
+	files                      map[string]string
+}
+
+// config is the part of the configuration that both shapes have in common.
+func (a addition) config() string { return sources + a.sources + consumers + a.consumers }
+
 // newOne prepares one process on the embedded store; it is not started.
-func newOne(t *testing.T) *shape {
+func newOne(t *testing.T) *shape { return newOneWith(t, addition{}) }
+
+func newOneWith(t *testing.T, add addition) *shape {
 	t.Parallel() // every shape has processes, ports and data of its own
 	dir, hooks, admin := t.TempDir(), freeAddr(t), freeAddr(t)
 	inbox := filepath.Join(dir, "shop.db")
@@ -101,13 +113,14 @@ receiver: { listen: %s }
 admin: { listen: %s }
 inbox: { kind: sqlite, sqlite: %s, lease: 3s }
 store: { lease: 3s }
-`, dir, hooks, admin, inbox)+sources+consumers)
+`, dir, hooks, admin, inbox)+add.config())
+	writeFiles(t, dir, add.files)
 	db, err := sqlite.OpenDB(t.Context(), inbox)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := &shape{t: t, name: "one", hooks: "http://" + hooks, admin: "http://" + admin, db: db}
-	s.createTables()
+	s.createTables(add.tables)
 	s.receiver = newProcess(t, "hookonce", s.admin+"/readyz", "serve", "--config", cfg)
 	s.consumer = s.receiver
 	return s
@@ -118,6 +131,10 @@ store: { lease: 3s }
 func newSplit(t *testing.T, private bool) *shape { return newSplitOn(t, "redis", private) }
 
 func newSplitOn(t *testing.T, store string, private bool) *shape {
+	return newSplitWith(t, store, private, addition{})
+}
+
+func newSplitWith(t *testing.T, store string, private bool, add addition) *shape {
 	t.Parallel()
 	dir, hooks, admin, small := t.TempDir(), freeAddr(t), freeAddr(t), freeAddr(t)
 	s := &shape{t: t, name: "split", hooks: "http://" + hooks, admin: "http://" + admin}
@@ -136,12 +153,13 @@ admin: { listen: %s }
 store: { kind: %s, redis: "%s", postgres: "%s", lease: 3s }
 broker: { kind: rabbitmq, url: "%s" }
 inbox: { kind: postgres, postgres: "%s", lease: 3s }
-`, dir, hooks, small, admin, store, s.redis.URL, dsn, s.amqp, dsn)+sources+consumers)
+`, dir, hooks, small, admin, store, s.redis.URL, dsn, s.amqp, dsn)+add.config())
+	writeFiles(t, dir, add.files)
 	var err error
 	if s.db, err = postgres.Open(t.Context(), dsn, postgres.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	s.createTables()
+	s.createTables(add.tables)
 	if out, code := command("migrate", "up", "--config", cfg); code != 0 {
 		t.Fatalf("hookonce migrate up: exit %d\n%s", code, out)
 	}
@@ -159,9 +177,18 @@ func writeConfig(t *testing.T, dir, text string) string {
 	return file
 }
 
-func (s *shape) createTables() {
+func writeFiles(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func (s *shape) createTables(more string) {
 	s.t.Cleanup(func() { _ = s.db.Close() })
-	if _, err := s.db.ExecContext(s.t.Context(), tables); err != nil {
+	if _, err := s.db.ExecContext(s.t.Context(), tables+more); err != nil {
 		s.t.Fatal(err)
 	}
 }
