@@ -47,7 +47,7 @@ fuzz: ## every fuzz target for FUZZTIME (default 30s) each
 	@sh test/fuzz.sh $(PKG)
 
 soak: fuzz $(TOOLS)/harness $(TOOLS)/gotest ## what takes long: fuzzing, the guarantees over and over (SOAK times, default 10), draining a large outbox (EVENTS)
-	CGO_ENABLED=1 $(TOOLS)/harness $(TOOLS)/gotest $(TAGS) -race -timeout 0 -count $${SOAK:-10} ./test/guarantee/... ./test/e2e/...
+	HOOKONCE_TEST_FLOW=60s CGO_ENABLED=1 $(TOOLS)/harness $(TOOLS)/gotest $(TAGS) -race -timeout 0 -count $${SOAK:-10} ./test/guarantee/... ./test/e2e/...
 	@go test $(TAGS) -c -o $(TOOLS)/load ./test/load
 	@$(TOOLS)/load -drain -events $${EVENTS:-1000000}
 
