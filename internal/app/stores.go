@@ -37,7 +37,7 @@ type claimStore interface {
 func (p *process) openRedis(ctx context.Context) (claimStore, error) {
 	c := p.cfg.Store
 	store, err := redis.Open(ctx, redis.Options{
-		URL: c.Redis.Reveal(), Wait: c.RedisWait, Adopt: adopted(c.Adopt), Lease: c.Lease,
+		URL: c.Redis.Reveal(), Wait: c.RedisWait, Adopt: oldKeys(c.Adopt), Lease: c.Lease,
 		MaxEvents: c.MaxOutbox, MaxBytes: int64(c.MaxOutboxBytes),
 		Logger: p.log, Metrics: p.metrics,
 	})
@@ -47,11 +47,20 @@ func (p *process) openRedis(ctx context.Context) (claimStore, error) {
 	return store, nil
 }
 
-// adopted is what older guards have left in Redis.
-func adopted(c map[string]*config.Adopt) map[string]redis.Adopt {
+// oldKeys is what older guards have left in Redis.
+func oldKeys(c map[string]*config.Adopt) map[string]redis.Adopt {
 	out := make(map[string]redis.Adopt, len(c))
 	for source, a := range c {
 		out[source] = redis.Adopt{Prefix: a.Prefix, Final: a.Final}
+	}
+	return out
+}
+
+// oldRows is what older guards have left in Postgres.
+func oldRows(c map[string]*config.Adopt) map[string]postgres.Adopt {
+	out := make(map[string]postgres.Adopt, len(c))
+	for source, a := range c {
+		out[source] = postgres.Adopt{Table: a.Table, Final: a.Final}
 	}
 	return out
 }
@@ -80,7 +89,7 @@ func (p *process) postgresStore(ctx context.Context) (*postgres.Store, error) {
 func (p *process) rawPostgresStore(ctx context.Context) (*postgres.Store, error) {
 	c := p.cfg.Store
 	return postgres.OpenStore(ctx, postgres.StoreOptions{
-		DSN: c.Postgres.Reveal(), Schema: c.Schema, Lease: c.Lease,
+		DSN: c.Postgres.Reveal(), Schema: c.Schema, Lease: c.Lease, Adopt: oldRows(c.Adopt),
 		MaxEvents: c.MaxOutbox, MaxBytes: int64(c.MaxOutboxBytes),
 		Logger: p.log, Metrics: p.metrics,
 	})

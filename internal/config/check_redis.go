@@ -55,15 +55,46 @@ func (k *checker) adopt(s Store) {
 		if src == nil && k.role.receives() {
 			k.bad(at, "there is no source %s to take an older guard's keys over for", shown(name, false))
 		}
-		if k.oneOf(at+".kind", a.Kind, Redis) && s.Kind != Redis {
-			k.bad(at+".kind", "an older guard's Redis keys can be read by store kind redis only, in the same Redis")
+		if k.oneOf(at+".kind", a.Kind, Redis, Postgres) {
+			k.oldGuard(s, name, a, at)
 		}
-		if a.Prefix == "" {
-			k.bad(at+".prefix", "is needed: what stands before the key in the older guard's names, like \"idem:%s:\"", name)
+		if src != nil && src.OnStoreDown == "publish" {
+			k.bad("sources."+name+".on_store_down", "publish does not go with store.adopt: only the store can tell what the older guard knows. Set reject, or leave it out")
 		}
 		if src != nil && slices.ContainsFunc(slices.Concat(src.Key, src.PreviousKeys), fromStripeSignature) {
 			k.bad(at, "keys made from the header Stripe-Signature cannot be taken over: it is another one on each delivery, so they match nothing")
 		}
+	}
+}
+
+// oldGuard wants the older guard's keys where the store is.
+func (k *checker) oldGuard(s Store, source string, a *Adopt, at string) {
+	if a.Kind == Postgres {
+		if s.Kind != Postgres && s.Kind != Hybrid {
+			k.bad(at+".kind", "an older guard's rows can be read by store kinds postgres and hybrid only, in the same database")
+		}
+		if a.Prefix != "" {
+			k.bad(at+".prefix", "is for Redis keys: name the table in its place")
+		}
+		for part := range strings.SplitSeq(a.Table, ".") {
+			if !schemaRule.MatchString(part) {
+				k.bad(at+".table", "%s cannot be a table's name: write table or schema.table, of a-z, 0-9 and _", shown(a.Table, false))
+				break
+			}
+		}
+		if len(a.Final) == 0 {
+			k.bad(at+".final", "is needed: the statuses of rows that are done, like [ completed ]; of any other the state is unknown")
+		}
+		return
+	}
+	if s.Kind != Redis {
+		k.bad(at+".kind", "an older guard's Redis keys can be read by store kind redis only, in the same Redis")
+	}
+	if a.Table != "" {
+		k.bad(at+".table", "is for rows in Postgres: name the prefix of the Redis keys in its place")
+	}
+	if a.Prefix == "" {
+		k.bad(at+".prefix", "is needed: what stands before the key in the older guard's names, like \"idem:%s:\"", source)
 	}
 }
 

@@ -76,12 +76,15 @@ type Store struct {
 	Adopt map[string]*Adopt `yaml:"adopt"`
 }
 
-// Adopt is what an older guard of a source has left in the same Redis: a value
-// under prefix + key counts as a known delivery when it is a stored response
-// (a JSON object with a 2xx status) or one of Final; else the state is unknown.
+// Adopt is what an older guard of a source has left where the store is: in
+// Redis a value under prefix + key, in Postgres (and hybrid) a row of table by
+// source and idempotency_key. A value that is a stored response (a JSON object
+// with a 2xx status), and a value or status in Final, count as a known
+// delivery; of any other the state is unknown.
 type Adopt struct {
-	Kind   string   `yaml:"kind"`   // redis
-	Prefix string   `yaml:"prefix"` // like "idem:orders:"
+	Kind   string   `yaml:"kind"`   // redis | postgres
+	Prefix string   `yaml:"prefix"` // redis: like "idem:orders:"
+	Table  string   `yaml:"table"`  // postgres: webhook_event_locks
 	Final  []string `yaml:"final"`  // like [ done, completed ]
 }
 

@@ -33,6 +33,15 @@ func (l *loader) fillDefaults(c *Config) {
 	fill(l, &c.Receiver.MaxBody, "receiver.max_body", 1<<20)
 	fill(l, &c.Admin.Listen, "admin.listen", "127.0.0.1:8081")
 	l.fillServers(c)
+	for name, a := range c.Store.Adopt {
+		if a.Kind == Postgres {
+			fill(l, &a.Table, "store.adopt."+name+".table", "webhook_event_locks")
+		}
+		if s := c.Sources[name]; s != nil {
+			// What an older guard knows, only the store can tell.
+			fill(l, &s.OnStoreDown, "sources."+name+".on_store_down", "reject")
+		}
+	}
 	for name, s := range c.Sources {
 		l.fillSource(s, name, c.Store.ClaimTTL)
 	}

@@ -59,9 +59,15 @@ func TestCombinations(t *testing.T) {
 		{"redis_wait", "store: { kind: redis, redis: redis://h, redis_wait: -1 }\nbroker: { kind: rabbitmq, url: amqp://h }\n", config.Serve, []string{"h.yaml:1: store.redis_wait: is a number of replicas"}},
 		{"adopt", "store: { kind: redis, redis: redis://h, adopt: { orders: { kind: redis, prefix: 'idem:orders:', final: [ done ] } } }\nbroker: { kind: rabbitmq, url: amqp://h }\nsources:\n  orders: { verify: none, key: [ 'header:X-Id' ] }\n", config.ReceiverRole, nil},
 		{"adopt hashes", "store: { kind: redis, redis: redis://h, adopt: { orders: { kind: redis, prefix: 'idem:orders:' } } }\nbroker: { kind: rabbitmq, url: amqp://h }\nsources:\n  orders: { verify: none, key: [ 'header:X-Id' ], previous_keys: [ 'body:stringify' ] }\n", config.ReceiverRole, nil},
+		{"adopt rows", "store: { kind: hybrid, redis: redis://h, postgres: postgres://h/d, adopt: { orders: { kind: postgres, final: [ completed ] } } }\nbroker: { kind: rabbitmq, url: amqp://h }\nsources:\n  orders: { verify: none, key: [ 'header:X-Id' ] }\n", config.ReceiverRole, nil},
+		{"adopt rows wrong", "store:\n  kind: postgres\n  postgres: postgres://h/d\n  adopt: { orders: { kind: postgres, table: 'a;b', prefix: x }, more: { kind: redis, prefix: x, table: t } }\nbroker: { kind: rabbitmq, url: amqp://h }\nsources:\n  orders: { verify: none, key: [ 'header:X-Id' ], on_store_down: publish }\n  more: { verify: none, key: [ 'header:X-Id' ] }\n", config.ReceiverRole, []string{
+			"h.yaml:4: store.adopt.more.kind: … store kind redis only", "h.yaml:4: store.adopt.more.table: is for rows in Postgres",
+			"h.yaml:4: store.adopt.orders.prefix: is for Redis keys", "h.yaml:4: store.adopt.orders.table: \"a;b\" cannot be a table's name", "h.yaml:4: store.adopt.orders.final: is needed",
+			"h.yaml:7: sources.orders.on_store_down: publish does not go with store.adopt",
+		}},
 		{"an old hash as key", "sources:\n  orders:\n    verify: none\n    key: [ 'body:stringify' ]\n", config.Serve, []string{"h.yaml:4: sources.orders.key[0]: is for previous_keys"}},
 		{"adopt nothing", "store:\n  kind: redis\n  redis: redis://h\n  adopt: { order: { kind: sqlite } }\nbroker: { kind: rabbitmq, url: amqp://h }\nsources:\n  orders: { verify: none, key: [ 'header:X-Id' ] }\n", config.ReceiverRole, []string{
-			`h.yaml:4: store.adopt.order: there is no source "order"`, `h.yaml:4: store.adopt.order.kind: "sqlite" is not known here`, "h.yaml:4: store.adopt.order.prefix: is needed",
+			`h.yaml:4: store.adopt.order: there is no source "order"`, `h.yaml:4: store.adopt.order.kind: "sqlite" is not known here`,
 		}},
 		{"adopt elsewhere", "store:\n  adopt: { orders: { kind: redis, prefix: 'x:' } }\nbroker: { kind: rabbitmq, url: amqp://h }\nsources:\n  orders: { verify: none, key: [ 'header:X-Id' ] }\n", config.ReceiverRole, []string{"h.yaml:2: store.adopt.orders.kind: … store kind redis only"}},
 		{"adopt signatures", "store:\n  kind: redis\n  redis: redis://h\n  adopt: { orders: { kind: redis, prefix: 'x:' } }\nbroker: { kind: rabbitmq, url: amqp://h }\nsources:\n  orders: { verify: none, key: [ 'header:X-Id' ], previous_keys: [ 'header:Stripe-Signature' ] }\n", config.ReceiverRole, []string{"h.yaml:4: store.adopt.orders: keys made from the header Stripe-Signature"}},

@@ -190,6 +190,9 @@ func (s *Store) attempt(ctx context.Context, items []*claiming) error {
 	for _, c := range items {
 		c.place, c.now, c.id = open, now, me.nextID()
 	}
+	if items, err = s.meetOld(ctx, items); err != nil || len(items) == 0 {
+		return err
+	}
 	room, near := s.books.reserve(items, s.o)
 	defer func() { s.books.release(room) }()
 	if near || s.lookFirst.Load() {

@@ -127,7 +127,7 @@ func (s *Store) CheckSchema(ctx context.Context) error {
 	case at > len(scripts):
 		return s.ahead(at, len(scripts))
 	}
-	return nil
+	return s.checkOld(ctx)
 }
 
 func (s *Store) ahead(at, known int) error {

@@ -51,13 +51,15 @@ type StoreOptions struct {
 	// encoded bytes): a claim beyond them is refused with ErrOutboxFull.
 	// Within one instance the bound is exact. Of the others an instance knows
 	// what they had when it last looked: near the bound before each batch,
-	// else about twice a second. So together they may exceed it by one batch
-	// of each (256 events, 8 MiB).
+	// else about twice a second. So together they may exceed it by the
+	// batches that each has on its way: at most 4 of 256 events and 8 MiB.
 	// 0 means [DefaultMaxEvents] and [DefaultMaxBytes].
 	MaxEvents, MaxBytes int64
 	// MaxConns bounds the connections that are open at once; 0 means
 	// [DefaultStoreConn].
 	MaxConns int
+	// Adopt names, by source, what older guards have left in the same database.
+	Adopt map[string]Adopt
 	// Now is the clock for expiry; nil means time.Now. Leases follow the
 	// server's clock.
 	Now func() time.Time
@@ -80,6 +82,7 @@ type Store struct {
 	o      StoreOptions
 	pool   *pgxpool.Pool
 	sql    statements
+	old    []oldTable
 	claims *batch.Batcher[*op, []hookonce.Claimed]
 	books  books
 
@@ -110,7 +113,7 @@ func OpenStore(ctx context.Context, o StoreOptions) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("postgres: %w", err)
 	}
-	s := &Store{o: o, pool: pool, sql: makeStatements(o.Schema), nudges: make(chan struct{}, 1)}
+	s := &Store{o: o, pool: pool, sql: makeStatements(o.Schema), old: oldTables(o.Adopt), nudges: make(chan struct{}, 1)}
 	if err := s.Ping(ctx); err != nil {
 		pool.Close()
 		return nil, err
