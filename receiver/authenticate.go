@@ -10,28 +10,27 @@ import (
 )
 
 // authenticate answers what the provider asks before it delivers, and checks
-// the signature of what it delivers. asked is true when there is nothing to
-// accept: the reply or the rejection is the answer.
-func (rc *Receiver) authenticate(d *delivery) (asked bool, _ reply, _ *rejection) {
+// the signature of what it delivers. With an answer there is nothing to accept.
+func (rc *Receiver) authenticate(d *delivery) (*provider.Reply, *rejection) {
 	s := d.source
 	d.signed = rc.providerRequest(d)
 	if s.preset.Probe != nil {
 		if answer, ok := s.preset.Probe(d.signed, s.settings); ok {
-			return handshakeReply(answer)
+			return &answer, nil
 		}
 	}
 	if rejected := d.verify(); rejected != nil {
-		return false, reply{}, rejected
+		return nil, rejected
 	}
 	if s.preset.Handshake != nil {
 		if answer, ok := s.preset.Handshake(d.signed, s.settings); ok {
-			return handshakeReply(answer)
+			return &answer, nil
 		}
 	}
 	if d.signed.Plain != nil {
 		d.body = d.signed.Plain
 	}
-	return false, reply{}, nil
+	return nil, nil
 }
 
 func (rc *Receiver) providerRequest(d *delivery) *provider.Request {
@@ -42,11 +41,11 @@ func (rc *Receiver) providerRequest(d *delivery) *provider.Request {
 	}
 }
 
-func handshakeReply(answer provider.Reply) (bool, reply, *rejection) {
+func handshakeReply(answer *provider.Reply) (reply, *rejection) {
 	if !success(answer.Status) {
-		return true, reply{}, wrongToken.because("", nil)
+		return reply{}, wrongToken.because("", nil)
 	}
-	return true, reply{outcome: handshake, answer: answer.Answer, contentType: answer.ContentType}, nil
+	return reply{outcome: handshake, answer: answer.Answer, contentType: answer.ContentType}, nil
 }
 
 // verify checks the signature.
@@ -76,13 +75,13 @@ func (rc *Receiver) serveProbe(c *gin.Context, s *source) {
 		wrongMethod.because("", nil).write(c.Writer)
 		return
 	}
-	_, r, rejected := handshakeReply(answer)
+	r, rejected := handshakeReply(&answer)
 	if rejected != nil {
 		r.outcome = rejected.outcome
 		rejected.write(c.Writer)
 	} else {
 		r.write(c.Writer)
 	}
-	s.metrics.note(r, time.Since(start))
+	s.metrics.note(&r, time.Since(start))
 	rc.log(c, &d, r, rejected)
 }

@@ -77,8 +77,7 @@ func (e *explanation) request(d *delivery) {
 			return
 		}
 		answer, _ := s.preset.Probe(e.rc.providerRequest(d), s.settings)
-		_, r, rejected := handshakeReply(answer)
-		e.asked(r, rejected)
+		e.asked(&answer)
 		return
 	}
 	if rejected := e.rc.read(d, nowhere{}); rejected != nil {
@@ -86,10 +85,10 @@ func (e *explanation) request(d *delivery) {
 		return
 	}
 	e.add("read", fmt.Sprintf("%d bytes", len(d.body)), d.request.Header.Get("Content-Type"))
-	asked, r, rejected := e.rc.authenticate(d)
+	answer, rejected := e.rc.authenticate(d)
 	switch {
-	case asked:
-		e.asked(r, rejected)
+	case answer != nil:
+		e.asked(answer)
 		return
 	case rejected != nil:
 		e.refused("verify", rejected)
@@ -117,7 +116,8 @@ func (e *explanation) request(d *delivery) {
 	e.answer(s)
 }
 
-func (e *explanation) asked(r reply, rejected *rejection) {
+func (e *explanation) asked(answer *provider.Reply) {
+	r, rejected := handshakeReply(answer)
 	if rejected != nil {
 		e.refused("handshake", rejected)
 		return

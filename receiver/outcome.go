@@ -103,7 +103,7 @@ func newSourceMetrics(m *telemetry.Metrics, source string) sourceMetrics {
 }
 
 // note counts a request, or, of one that was split, its items.
-func (s *sourceMetrics) note(r reply, took time.Duration) {
+func (s *sourceMetrics) note(r *reply, took time.Duration) {
 	if r.items == nil {
 		s.deliveries[r.outcome].Inc()
 	} else {

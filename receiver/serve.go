@@ -41,7 +41,7 @@ func (rc *Receiver) serve(c *gin.Context, s *source) {
 	} else {
 		r.write(c.Writer)
 	}
-	s.metrics.note(r, time.Since(start))
+	s.metrics.note(&r, time.Since(start))
 	rc.log(c, &d, r, rejected)
 }
 
@@ -62,9 +62,12 @@ func (rc *Receiver) work(d *delivery, w http.ResponseWriter) (reply, *rejection)
 	if rejected := rc.read(d, w); rejected != nil {
 		return reply{}, rejected
 	}
-	asked, r, rejected := rc.authenticate(d)
-	if asked || rejected != nil {
-		return r, rejected
+	answer, rejected := rc.authenticate(d)
+	if rejected != nil {
+		return reply{}, rejected
+	}
+	if answer != nil {
+		return handshakeReply(answer)
 	}
 	if rejected := d.open(); rejected != nil {
 		return reply{}, rejected
