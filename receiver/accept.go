@@ -64,6 +64,7 @@ func (rc *Receiver) first(d *delivery, claimed hookonce.Claimed) (reply, *reject
 			rc.cfg.Relay.Offer(entry)
 			return reply{}, notConfirmed.because("", err)
 		}
+		rc.confirmed.add(d.claim.Event.Key)
 	} else if rc.cfg.Relay != nil {
 		rc.cfg.Relay.Offer(entry)
 	}
@@ -86,10 +87,13 @@ func (rc *Receiver) repeat(d *delivery, claimed hookonce.Claimed) (reply, *rejec
 		key = d.claim.Claimed()
 	}
 	d.claim.Event.Key = key
-	if d.source.confirm {
+	if d.source.confirm && !rc.confirmed.has(key) {
+		// Whether the first delivery's event has reached the broker is not known
+		// here; that it does must be, before this one is answered.
 		if err := rc.publish(d); err != nil {
 			return reply{}, notConfirmed.because("", err)
 		}
+		rc.confirmed.add(key)
 	}
 	return reply{outcome: duplicate, answer: stored(claimed.First, d.source.answer), key: key, replayed: true}, nil
 }

@@ -110,6 +110,13 @@ func TestConfirm(t *testing.T) {
 	if len(b.broker.confirmed) != 1 || len(b.broker.offered) != 1 {
 		t.Error("a new event is confirmed, not offered")
 	}
+	// What the broker has confirmed is not published again, however often it comes.
+	for _, id := range []string{"A-1", "A-2", "A-1", "A-2"} {
+		wantStatus(t, b.post("/hooks/demo", strings.Replace(order, "A-1", id, 1)), 200)
+	}
+	if len(b.broker.published) != 1 || len(b.broker.confirmed) != 1 {
+		t.Errorf("duplicates were published: %d, %d", len(b.broker.published), len(b.broker.confirmed))
+	}
 
 	// The embedded queue has the event once it is claimed.
 	b = newBenchWith(t, func(c *receiver.Config) { c.Relay, c.Publisher, c.Confirmer = nil, nil, nil },

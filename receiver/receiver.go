@@ -18,6 +18,8 @@ type Receiver struct {
 	inWork  atomic.Int64
 	alarm   limiter
 	engine  *gin.Engine
+	// confirmed serves sources that answer after the broker's confirm.
+	confirmed confirmed
 }
 
 // New checks the settings and makes a Receiver. The error names every source
