@@ -37,7 +37,7 @@ func (rc *Receiver) providerRequest(d *delivery) *provider.Request {
 	r := d.request
 	return &provider.Request{
 		Method: r.Method, Target: r.RequestURI, PublicURL: rc.cfg.PublicURL, Host: r.Host, TLS: r.TLS != nil,
-		Header: r.Header, Body: d.body, Now: d.now,
+		Header: r.Header, Body: d.body, Wire: d.wire, Now: d.now,
 	}
 }
 

@@ -97,7 +97,7 @@ func setVerifier(s *source, cfg Source, preset provider.Preset) error {
 	s.settings = provider.Settings{
 		Scheme: v.Scheme, Header: v.Header, Encoding: v.Encoding, Prefix: v.Prefix,
 		Signed: v.Signed, Timestamp: v.Timestamp, SecretEncoding: v.SecretEncoding, Tolerance: v.Tolerance,
-		Secrets: cfg.Secrets, Expiring: cfg.Expiring, Keys: v.Keys, KeysURL: v.KeysURL, ID: v.ID, Token: v.Token,
+		Secrets: cfg.Secrets, Expiring: cfg.Expiring, Keys: v.Keys, KeysURL: v.KeysURL, ID: v.ID, Token: v.Token, Over: v.Over,
 	}
 	var err error
 	if s.verifier, err = preset.NewVerifier(s.settings); err != nil {

@@ -87,6 +87,11 @@ func TestB03(t *testing.T) {
 		t.Errorf("event %+v", e)
 	}
 	wantStatus(t, b.post("/hooks/stream", plain, "X-Signature", decoded, "Content-Encoding", "Identity"), 200)
+	// A sender that signs what it compressed says so, and is believed only then.
+	over := newBench(t, with(source, func(s *receiver.Source) { s.Verify.Over = "wire" }))
+	wantStatus(t, over.post("/hooks/stream", string(wire), append(gz, decoded)...), 401)
+	wantStatus(t, over.post("/hooks/stream", string(wire), append(gz, onWire)...), 200)
+	wantStatus(t, over.post("/hooks/stream", plain, "X-Signature", decoded), 200)
 	if w := b.postChunked("/hooks/stream", plain, "X-Signature", decoded); w.Header().Get("Idempotent-Replayed") != "true" {
 		t.Error("a chunked body is read differently")
 	}

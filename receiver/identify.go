@@ -34,6 +34,7 @@ type delivery struct {
 	request *http.Request
 	now     time.Time
 	body    []byte
+	wire    []byte // the body as it came, when it was compressed
 	input   recipe.Input
 	// signed is the request as the preset saw it.
 	signed *provider.Request

@@ -42,6 +42,7 @@ func (rc *Receiver) read(d *delivery, w http.ResponseWriter) *rejection {
 	}
 	d.body = body
 	if encoding == "gzip" {
+		d.wire = body
 		return d.unzip(limit)
 	}
 	return nil

@@ -101,6 +101,9 @@ type Verify struct {
 	Scheme, Header, Encoding, Prefix string
 	// Signed is what is signed, Timestamp the header with its time.
 	Signed, Timestamp string
+	// Over is "decoded" (default), or "wire" for senders that sign the compressed
+	// body.
+	Over string
 	// SecretEncoding is how secrets are written: text, hex or base64.
 	SecretEncoding string
 	// Tolerance is how far a signed timestamp may be from now, both ways; the

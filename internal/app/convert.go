@@ -21,7 +21,7 @@ func sources(cfg *config.Config) []receiver.Source {
 			Name: name, Path: s.Path, Provider: s.Provider, Secrets: set.Secrets, Expiring: set.Expiring, AllowIPs: s.AllowIPs,
 			Verify: receiver.Verify{
 				Scheme: set.Scheme, Header: set.Header, Encoding: set.Encoding, Prefix: set.Prefix, Signed: set.Signed, Timestamp: set.Timestamp,
-				SecretEncoding: set.SecretEncoding, Tolerance: set.Tolerance, Keys: set.Keys, KeysURL: set.KeysURL, ID: set.ID, Token: set.Token,
+				SecretEncoding: set.SecretEncoding, Tolerance: set.Tolerance, Keys: set.Keys, KeysURL: set.KeysURL, ID: set.ID, Token: set.Token, Over: set.Over,
 			},
 			Keys: s.Key, PreviousKeys: s.PreviousKeys,
 			Body: receiver.BodyKey(s.Body), Dedup: s.Dedup,

@@ -28,6 +28,9 @@ func (k *checker) source(s *Source, at string) {
 	if k.oneOf(at+".provider", s.Provider, providers()...) {
 		k.verify(s, preset, at)
 	}
+	if limit := int64(k.c.Receiver.MaxBody); k.role.receives() && limit < preset.MaxBody {
+		k.warn("receiver.max_body", "%s sends up to %s: set at least that, or its large deliveries are refused for good", preset.Title, Size(preset.MaxBody))
+	}
 	k.keys(s, preset, at)
 	k.typeRule(s, at)
 	k.respond(s, at)
@@ -90,11 +93,14 @@ func (k *checker) verify(s *Source, preset provider.Preset, at string) {
 	if v.Encoding != "" {
 		k.oneOf(at+".verify.encoding", v.Encoding, "hex", "base64", "base64url")
 	}
+	if v.Over != "" {
+		k.oneOf(at+".verify.over", v.Over, "decoded", "wire")
+	}
 	k.positive(at+".verify.tolerance", v.Tolerance)
 	if !own && v.Timestamp == "" && k.set[at+".verify.tolerance"] {
 		k.warn(at+".verify.tolerance", "has no effect: %s signs no time without verify.timestamp", v.Scheme)
 	}
-	if k.hasProblem(at+".verify.header") || k.hasProblem(at+".verify.encoding") || k.hasProblem(at+".verify.tolerance") ||
+	if k.hasProblem(at+".verify.header") || k.hasProblem(at+".verify.over") || k.hasProblem(at+".verify.encoding") || k.hasProblem(at+".verify.tolerance") ||
 		k.failed(at+".verify") || k.failed(at+".secrets") || !k.role.receives() {
 		return
 	}
@@ -117,7 +123,7 @@ func (s *Source) Settings() provider.Settings {
 	v := s.Verify
 	set := provider.Settings{
 		Scheme: v.Scheme, Header: v.Header, Encoding: v.Encoding, Prefix: v.Prefix, Signed: v.Signed, Timestamp: v.Timestamp,
-		SecretEncoding: v.SecretEncoding, Tolerance: v.Tolerance, Keys: v.Keys, KeysURL: v.KeysURL, ID: v.ID, Token: v.Token.Reveal(),
+		SecretEncoding: v.SecretEncoding, Tolerance: v.Tolerance, Keys: v.Keys, KeysURL: v.KeysURL, ID: v.ID, Token: v.Token.Reveal(), Over: v.Over,
 	}
 	for _, secret := range s.Secrets {
 		if secret.Expires.IsZero() {

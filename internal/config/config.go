@@ -165,6 +165,7 @@ type Verify struct {
 	Prefix         string        `yaml:"prefix"`          // stripped before decoding, required when set
 	Signed         string        `yaml:"signed"`          // template of what is signed; {body}
 	Timestamp      string        `yaml:"timestamp"`       // header with the signed time
+	Over           string        `yaml:"over"`            // decoded | wire: which body is signed when it is compressed
 	SecretEncoding string        `yaml:"secret_encoding"` // text | hex | base64
 	Tolerance      time.Duration `yaml:"tolerance"`       // for schemes with a timestamp; the provider's, else 5m
 	Keys           []string      `yaml:"keys"`            // public keys of the provider, instead of its list

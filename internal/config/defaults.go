@@ -30,7 +30,7 @@ func (l *loader) fillDefaults(c *Config) {
 	fill(l, &c.ShutdownTimeout, "shutdown_timeout", 25*time.Second)
 	fill(l, &c.Receiver.Listen, "receiver.listen", "127.0.0.1:8080")
 	fill(l, &c.Receiver.AdminListen, "receiver.admin_listen", "127.0.0.1:8082")
-	fill(l, &c.Receiver.MaxBody, "receiver.max_body", 1<<20)
+	fill(l, &c.Receiver.MaxBody, "receiver.max_body", largestBody(c.Sources))
 	fill(l, &c.Admin.Listen, "admin.listen", "127.0.0.1:8081")
 	l.fillServers(c)
 	for name, a := range c.Store.Adopt {
@@ -48,6 +48,16 @@ func (l *loader) fillDefaults(c *Config) {
 	for name, g := range c.Consumers {
 		l.fillGroup(g, name)
 	}
+}
+
+// largestBody is 1 MiB, or what the providers of the sources are known to send.
+func largestBody(sources map[string]*Source) Size {
+	largest := int64(1 << 20)
+	for _, s := range sources {
+		preset, _ := provider.Lookup(s.Provider)
+		largest = max(largest, preset.MaxBody)
+	}
+	return Size(largest)
 }
 
 func (l *loader) fillServers(c *Config) {

@@ -82,9 +82,9 @@ func (l *loader) fileValue(path string, p place) (value, why string) {
 // their variables, so that a secret need not be where it is not used.
 var spareParts = map[Role][]string{
 	ReceiverRole: {"inbox", "admin", "consumers"},
-	ConsumerRole: {"store.redis", "store.postgres", "receiver", "sources.*.secrets"},
-	Operator:     {"receiver", "admin", "sources.*.secrets", "consumers.*.effects"},
-	Trial:        {"receiver", "admin", "store", "broker", "inbox", "audit", "sources.*.secrets", "consumers.*.effects[].forward.secret"},
+	ConsumerRole: {"store.redis", "store.postgres", "receiver", "sources.*.secrets", "sources.*.verify"},
+	Operator:     {"receiver", "admin", "sources.*.secrets", "sources.*.verify", "consumers.*.effects"},
+	Trial:        {"receiver", "admin", "store", "broker", "inbox", "audit", "sources.*.secrets", "sources.*.verify", "consumers.*.effects[].forward.secret"},
 }
 
 func (l *loader) spare(p place) bool {

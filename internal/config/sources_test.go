@@ -48,6 +48,18 @@ func TestPresetSpeaksFirst(t *testing.T) {
 	}
 }
 
+// TestBodiesOfAProvider: the limit makes room for what a source's provider sends.
+func TestBodiesOfAProvider(t *testing.T) {
+	const source = "sources: { a: { provider: whatsapp, secrets: [ s ] } }\n"
+	if got := mustLoad(t, source, config.Options{}).Receiver.MaxBody; got != 4<<20 {
+		t.Errorf("max_body %s", got)
+	}
+	cfg := mustLoad(t, source+"receiver: { max_body: 2MiB }\n", config.Options{})
+	if got := cfg.Receiver.MaxBody; got != 2<<20 || !strings.Contains(strings.Join(cfg.Warnings, "\n"), "sends up to 4MiB") {
+		t.Errorf("max_body %s, warnings %q", got, cfg.Warnings)
+	}
+}
+
 // TestEveryPrintedSourceLoads without a warning.
 func TestEveryPrintedSourceLoads(t *testing.T) {
 	text := "sources:\n"
@@ -158,6 +170,7 @@ func TestSourceRules(t *testing.T) {
 		{"wrong kind", "sources:\n  a: { provider: sendgrid, secrets: [ s ] }\n", 0, []string{"h.yaml:2: sources.a.verify: secret 1 is no public key"}},
 		{"template", "sources:\n  a: { secrets: [ s ], verify: { signed: \"{timestamp}.{body}\" } }\n", 0, []string{"h.yaml:2: sources.a.verify: verify.timestamp names"}},
 		{"template, whole", "sources:\n  a: { secrets: [ s ], verify: { signed: \"{timestamp}.{body}\", timestamp: X-Time, tolerance: 1m } }\n", 0, nil},
+		{"over", "sources:\n  a: { secrets: [ s ], verify: { over: air } }\n", 0, []string{`h.yaml:2: sources.a.verify.over: "air" is not known here`}},
 		{"paypal", "sources:\n  a: { provider: paypal }\n", 0, []string{"h.yaml:2: sources.a.verify: set verify.id"}},
 	})
 }

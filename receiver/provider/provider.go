@@ -49,8 +49,9 @@ type Request struct {
 	TLS  bool
 	// Header are the request's headers.
 	Header http.Header
-	// Body is the whole body, decoded.
-	Body []byte
+	// Body is the whole body, decoded; Wire what came over the wire, when that
+	// was compressed.
+	Body, Wire []byte
 	// Now is when the request arrived.
 	Now time.Time
 
@@ -131,6 +132,9 @@ type Settings struct {
 	ID string
 	// Token is what a handshake has to name.
 	Token string
+	// Over is "wire" for senders that sign the compressed body; "decoded" or ""
+	// is what is in it.
+	Over string
 	// Client fetches keys; nil is one with short time limits.
 	Client *http.Client
 }
@@ -193,6 +197,9 @@ type Preset struct {
 	Probe, Handshake func(*Request, Settings) (Reply, bool)
 	// Methods are what a Probe is asked with beside POST.
 	Methods []string
+
+	// MaxBody is how large bodies of the provider may be; 0: nothing is known.
+	MaxBody int64
 
 	// Status and Body are the success answer; 0 is 200.
 	Status int

@@ -14,6 +14,15 @@ func (p Preset) NewVerifier(s Settings) (Verifier, error) {
 	if s.Tolerance == 0 {
 		s.Tolerance = DefaultTolerance
 	}
+	switch s.Over {
+	case "", "decoded":
+	case "wire":
+		s.Over = ""
+		v, err := p.NewVerifier(s)
+		return overWire{v}, err
+	default:
+		return nil, fmt.Errorf("%w: over %q is not known; write decoded or wire", ErrConfig, s.Over)
+	}
 	if p.Name == "generic" || s.Scheme != "" && !slices.Contains(p.Schemes, s.Scheme) {
 		return Generic(s)
 	}
@@ -26,3 +35,17 @@ func (p Preset) NewVerifier(s Settings) (Verifier, error) {
 
 // takesHeader tells whether the header of a static secret is the user's to choose.
 func (p Preset) takesHeader(scheme string) bool { return p.Name == "vtex" || scheme == "static" }
+
+// overWire verifies what came over the wire.
+type overWire struct{ Verifier }
+
+func (v overWire) Verify(r *Request) error {
+	if r.Wire == nil {
+		return v.Verifier.Verify(r)
+	}
+	wire := *r
+	wire.Body = r.Wire
+	err := v.Verifier.Verify(&wire)
+	r.Old = wire.Old
+	return err
+}

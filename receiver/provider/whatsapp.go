@@ -35,6 +35,7 @@ func whatsapp() Preset {
 		Methods: []string{http.MethodGet},
 		// Anything but 200 is delivered again, for up to 7 days.
 		Status: 200, ParkNoKey: true,
+		MaxBody: 4 << 20, // up to 3 MB are documented
 		Sample: Sample{
 			Source: "secrets: [ \"hookonce-test-secret\" ]\nverify: { token: \"hookonce-test-token\" }", Secret: "hookonce-test-secret",
 			Body: `{"object":"whatsapp_business_account","entry":[{"id":"1","changes":[{"field":"messages","value":{"messaging_product":"whatsapp",` +
