@@ -49,7 +49,7 @@ func (g *group) attempt(ctx context.Context, sub queue.Subscription, r queue.Rec
 		a.retryIn = rand.N(g.Retry.ceiling(v.Lease.Attempt)) + 1
 	}
 	held, release := g.c.leases.hold(ctx, v.Lease)
-	err := a.steps(held)
+	err := a.run(held)
 	lost := errors.Is(err, inbox.ErrLeaseLost) || errors.Is(context.Cause(held), inbox.ErrLeaseLost)
 	release()
 	var wait *waitError
@@ -70,6 +70,14 @@ func (g *group) attempt(ctx context.Context, sub queue.Subscription, r queue.Rec
 	default:
 		a.failed(ctx, err)
 	}
+}
+
+// run does what the group does with an event.
+func (a *attempt) run(ctx context.Context) error {
+	if len(a.g.routes) > 0 {
+		return a.handler(ctx)
+	}
+	return a.steps(ctx)
 }
 
 // steps runs what is not recorded yet.

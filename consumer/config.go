@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
+	"github.com/hookonce/hookonce"
 	"github.com/hookonce/hookonce/internal/inbox"
 	"github.com/hookonce/hookonce/internal/queue"
 	"github.com/hookonce/hookonce/internal/telemetry"
@@ -39,17 +41,47 @@ type Config struct {
 type Group struct {
 	// Name is the queue's name without its prefix.
 	Name string
-	// Match are topic patterns over <source>.<type>: "*" is one word, "#" any number.
-	Match []topic.Pattern
-	// Concurrency is how many events run at the same time. 16.
+	// Match says which events the group wants; those of Handlers are added.
+	Match []Pattern
+	// Concurrency is how many handlers and outside effects run at the same time,
+	// and, where steps share transactions, how many of these. 16.
 	Concurrency int
 	// Prefetch is how many are held ready, those that run included. 64, at
 	// least Concurrency.
 	Prefetch int
 	// Retry is how failures are repeated.
 	Retry RetryPolicy
-	// Steps are carried out in order; at least one, names are unique.
+	// Steps are carried out in order; names are unique. A group has either Steps
+	// or Handlers.
 	Steps []Step
+	// Handlers take the events of their patterns: the first one that matches.
+	Handlers []Route
+	// Use wraps every handler, the first one outermost.
+	Use []Middleware
+}
+
+// Patterns are the patterns of the events that the group wants, those of its
+// handlers included.
+func (g Group) Patterns() []string {
+	var texts []string
+	for _, p := range g.Match {
+		texts = append(texts, p.String())
+	}
+	for _, r := range g.Handlers {
+		if !slices.Contains(texts, r.pattern) {
+			texts = append(texts, r.pattern)
+		}
+	}
+	return texts
+}
+
+// Wants says whether one of the group's patterns matches an event.
+func (g Group) Wants(e hookonce.Event) bool {
+	name := e.Topic()
+	return slices.ContainsFunc(g.Patterns(), func(text string) bool {
+		p, err := topic.Parse(text)
+		return err == nil && p.Match(name)
+	})
 }
 
 // RetryPolicy is how failures are repeated.
@@ -84,6 +116,12 @@ func (c Config) withDefaults() Config {
 		g.Concurrency = cmp.Or(g.Concurrency, 16)
 		g.Prefetch = max(cmp.Or(g.Prefetch, 64), g.Concurrency)
 		g.Retry = g.Retry.withDefaults()
+		g.Match = slices.Clone(g.Match)
+		for _, r := range g.Handlers {
+			if p, err := topic.Parse(r.pattern); err == nil {
+				g.Match = append(g.Match, p)
+			}
+		}
 		groups[i] = g
 	}
 	c.Groups = groups
@@ -118,27 +156,32 @@ func (c Config) validate() error {
 }
 
 func (g Group) validate() error {
-	if len(g.Match) == 0 || len(g.Steps) == 0 {
-		return fmt.Errorf("consumer: group %s needs at least one pattern and one step", g.Name)
-	}
 	var errs []error
+	fail := func(format string, args ...any) {
+		errs = append(errs, fmt.Errorf("consumer: group %s: "+format, append([]any{g.Name}, args...)...))
+	}
+	if (len(g.Steps) > 0) == (len(g.Handlers) > 0) {
+		fail("it needs steps or handlers, and not both")
+	}
+	if len(g.Match) == 0 && len(g.Handlers) == 0 {
+		fail("it needs at least one pattern")
+	}
 	names := map[string]bool{}
 	for _, s := range g.Steps {
-		if s.Name == "" || names[s.Name] {
-			errs = append(errs, fmt.Errorf("consumer: group %s: step name %q is empty or used twice", g.Name, s.Name))
+		if err := s.validate(); err != nil {
+			fail("%w", err)
+		}
+		if names[s.Name] {
+			fail("step name %q is used twice", s.Name)
 		}
 		names[s.Name] = true
-		kinds := 0
-		for _, has := range []bool{s.Tx != nil, s.Statements != nil, s.Do != nil} {
-			if has {
-				kinds++
-			}
+	}
+	for _, r := range g.Handlers {
+		if _, err := topic.Parse(r.pattern); err != nil {
+			fail("handler: %w", err)
 		}
-		if kinds != 1 {
-			errs = append(errs, fmt.Errorf("consumer: group %s: step %s needs exactly one of Tx, Statements and Do", g.Name, s.Name))
-		}
-		if s.OnUnknown != "" && s.OnUnknown != Rerun && s.OnUnknown != Park {
-			errs = append(errs, fmt.Errorf("consumer: group %s: step %s: OnUnknown is %q; it is %q or %q", g.Name, s.Name, s.OnUnknown, Rerun, Park))
+		if r.handler == nil {
+			fail("pattern %q has no handler", r.pattern)
 		}
 	}
 	return errors.Join(errs...)

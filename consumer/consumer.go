@@ -31,7 +31,7 @@ func New(cfg Config) (*Consumer, error) {
 	}
 	c := &Consumer{Config: cfg, leases: newLeases(cfg.Inbox, cfg.Lease, cfg.Logger), pauses: newPauses(cfg.Inbox, cfg.Logger)}
 	for _, g := range cfg.Groups {
-		r := &group{Group: g, c: c}
+		r := newGroup(g, c)
 		c.groups = append(c.groups, r)
 		c.streams = append(c.streams, &stream{c: c, group: g.Name, width: r.width(), fetch: g.Prefetch, handle: r.handle})
 	}

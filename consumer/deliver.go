@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/hookonce/hookonce/internal/batch"
 	"github.com/hookonce/hookonce/internal/inbox"
 	"github.com/hookonce/hookonce/internal/queue"
+	"github.com/hookonce/hookonce/internal/topic"
 	"github.com/hookonce/hookonce/internal/wire"
 )
 
@@ -21,6 +23,22 @@ type group struct {
 	// works carries out the steps in the database, marks the records of the
 	// others: a slow step must not hold up what is not slow.
 	works, marks *committer
+
+	// routes are the handlers within their middleware, with their patterns.
+	routes   []Route
+	patterns []Pattern
+}
+
+func newGroup(g Group, c *Consumer) *group {
+	made := &group{Group: g, c: c}
+	for _, r := range g.Handlers {
+		for _, use := range slices.Backward(g.Use) {
+			r.handler = use(r.handler)
+		}
+		p, _ := topic.Parse(r.pattern) // validate has read it
+		made.routes, made.patterns = append(made.routes, r), append(made.patterns, p)
+	}
+	return made
 }
 
 const (
@@ -42,6 +60,9 @@ func (g *group) open(hard, late context.Context) {
 	for _, s := range g.Steps {
 		longest = max(longest, s.timeout())
 	}
+	for _, r := range g.routes {
+		longest = max(longest, r.timeout)
+	}
 	// Half of the connections are left to everything else.
 	lanes := g.Concurrency
 	if n := g.c.Inbox.DB().Stats().MaxOpenConnections; n > 0 {
@@ -60,6 +81,9 @@ func (g *group) close() { g.begins.Close() }
 // database share transactions: the more are ready, the better, and Concurrency
 // bounds the transactions. Whatever else runs is bounded itself.
 func (g *group) width() int {
+	if len(g.routes) > 0 {
+		return g.Concurrency
+	}
 	for _, s := range g.Steps {
 		if s.Do != nil {
 			return g.Concurrency

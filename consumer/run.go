@@ -19,6 +19,25 @@ func (s Step) timeout() time.Duration {
 	return defaultStepTimeout
 }
 
+// validate finds a step that cannot be run.
+func (s Step) validate() error {
+	kinds := 0
+	for _, has := range []bool{s.Tx != nil, s.Statements != nil, s.Do != nil} {
+		if has {
+			kinds++
+		}
+	}
+	switch {
+	case s.Name == "":
+		return errors.New("a step has no name")
+	case kinds != 1:
+		return fmt.Errorf("step %s needs exactly one of Tx, Statements and Do", s.Name)
+	case s.OnUnknown != "" && s.OnUnknown != Rerun && s.OnUnknown != Park:
+		return fmt.Errorf("step %s: OnUnknown is %q; it is %q or %q", s.Name, s.OnUnknown, Rerun, Park)
+	}
+	return nil
+}
+
 // names are the step's name and its former ones.
 func (s Step) names() []string { return append([]string{s.Name}, s.Was...) }
 
@@ -143,16 +162,15 @@ func (r *stepRun) inside(ctx context.Context, w inbox.Work) error {
 		}
 	} else {
 		w.Tx = func(tx *sql.Tx) error {
-			began := time.Now()
 			ctx, cancel := context.WithTimeoutCause(ctx, timeout, tooLong(r.Name, timeout))
 			defer cancel()
 			err := call(func() error { return r.Tx(ctx, tx, a.r.Event) })
 			if cause := context.Cause(ctx); err != nil && errors.Is(err, context.DeadlineExceeded) && cause != nil {
 				err = cause
 			}
-			busy = time.Since(began)
 			return err
 		}
+		w = timed(w, &busy)
 	}
 	began := time.Now()
 	res, err := a.carryOut(w, r.OwnTx, &busy)
@@ -167,6 +185,17 @@ func (r *stepRun) inside(ctx context.Context, w inbox.Work) error {
 		err = tooLong(r.Name, timeout)
 	}
 	return r.fail(orWait(res, err))
+}
+
+// timed measures how long a work's function takes.
+func timed(w inbox.Work, busy *time.Duration) inbox.Work {
+	fn := w.Tx
+	w.Tx = func(tx *sql.Tx) error {
+		began := time.Now()
+		defer func() { *busy = time.Since(began) }()
+		return fn(tx)
+	}
+	return w
 }
 
 // carryOut runs a work in a transaction that it shares, or in its own.
