@@ -1,11 +1,14 @@
 package jsonpath_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/hookonce/hookonce/internal/jsonpath"
 )
@@ -183,4 +186,63 @@ func mustPath(t testing.TB, s string) jsonpath.Path {
 		t.Fatal(err)
 	}
 	return p
+}
+
+func TestEach(t *testing.T) {
+	for doc, want := range map[string][]string{
+		"\xef\xbb\xbf [1, \"a\\u0062\" ,{\"x\":[]},null] ": {`=1`, `="a\u0062"`, `={"x":[]}`, `=null`},
+		`{"a": 1.0,"b\u0063":[2, 3],"":true}`:              {`a=1.0`, `bc=[2, 3]`, `=true`},
+		`[]`:                                               nil, `{}`: nil, `7`: nil, `"x"`: nil,
+	} {
+		root, ok := jsonpath.Root([]byte(doc))
+		if !ok {
+			t.Fatalf("%s: no root", doc)
+		}
+		var got []string
+		root.Each(func(name string, item jsonpath.Value) bool {
+			if !jsonpathValid(item.Raw) || item.Kind == 0 {
+				t.Errorf("%s: item %q of kind %d", doc, item.Raw, item.Kind)
+			}
+			got = append(got, name+"="+string(item.Raw))
+			return true
+		})
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("%s: %s", doc, d)
+		}
+	}
+	n := 0
+	root, _ := jsonpath.Root([]byte(`[1,2,3]`))
+	root.Each(func(string, jsonpath.Value) bool { n++; return n < 2 })
+	if n != 2 {
+		t.Errorf("%d items after the one that was the last", n)
+	}
+	for _, doc := range []string{"", "[", "{}{}", "\xff"} {
+		if _, ok := jsonpath.Root([]byte(doc)); ok {
+			t.Errorf("%q has a root", doc)
+		}
+	}
+}
+
+func jsonpathValid(doc []byte) bool { return jsonpath.Valid(doc) == nil }
+
+// FuzzEach: the items are the document's own bytes, one after the other.
+func FuzzEach(f *testing.F) {
+	for _, doc := range []string{`[1,[2],{"a":"b"}]`, `{"a":{"b":[]},"c":"\u0000"}`, ` [ ] `, "[\"a,b]\", {\"]\":1}]"} {
+		f.Add([]byte(doc))
+	}
+	f.Fuzz(func(t *testing.T, doc []byte) {
+		root, ok := jsonpath.Root(doc)
+		if !ok {
+			return
+		}
+		at := 0
+		root.Each(func(_ string, item jsonpath.Value) bool {
+			next := bytes.Index(root.Raw[at:], item.Raw)
+			if next < 0 || !jsonpathValid(item.Raw) {
+				t.Fatalf("%q is no item of %q", item.Raw, doc)
+			}
+			at += next + len(item.Raw)
+			return true
+		})
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,41 +19,45 @@ func TestEval(t *testing.T) {
 		Query:      "topic=payment&id=7&id=8&bad=%zz",
 		JSON:       []byte(`{"id":9007199254740993,"f":1.0,"a":"x:y","b":{"c":"5%"},"nil":null,"e":"","o":{},"t":true,"l":[1],"h":"m-1"}`),
 		Form:       url.Values{"MessageSid": {"SM1"}},
+		Context:    []byte(`{"metadata":{"phone":"1:2"},"id":"of the parent"}`),
 	}
 	for text, want := range map[string]string{
-		"header:X-Event-Id":              "ev:1",
-		"header:x-event-id":              "ev:1",
-		"header:X-Two":                   "a, b",
-		"header:X-Empty":                 "",
-		"header:X-Missing":               "",
-		"query:topic":                    "payment",
-		"query:id":                       "7",
-		"query:none":                     "",
-		"form:MessageSid":                "SM1",
-		"form:none":                      "",
-		"json:id":                        "9007199254740993",
-		"json:f":                         "1.0",
-		"json:t":                         "true",
-		"json:b.c":                       "5%",
-		"json:l.0":                       "1",
-		"json:nil":                       "",
-		"json:e":                         "",
-		"json:o":                         "",
-		"json:l":                         "",
-		"json:none":                      "",
-		"json:{a}":                       "x%3Ay",
-		"json:{a}:{b.c}":                 "x%3Ay:5%25",
-		"json:{id}:{nil}":                "",
-		"json:{id}:{none}":               "",
-		"json:order-{id}-{h}!":           "order-9007199254740993-m%2D1!",
-		"json:{id}:{header:X-Event-Id}":  "9007199254740993:ev%3A1",
-		"header:{X-Event-Id}:{json:b.c}": "ev%3A1:5%25",
-		"json:{id}/{form:MessageSid}":    "9007199254740993/SM1",
-		"body":                           "",
-		"key":                            "K",
-		"source":                         "shop",
-		"type":                           "order.paid",
-		"received_at":                    "2026-11-30T12:00:00.005Z",
+		"header:X-Event-Id":                  "ev:1",
+		"header:x-event-id":                  "ev:1",
+		"header:X-Two":                       "a, b",
+		"header:X-Empty":                     "",
+		"header:X-Missing":                   "",
+		"query:topic":                        "payment",
+		"query:id":                           "7",
+		"query:none":                         "",
+		"form:MessageSid":                    "SM1",
+		"form:none":                          "",
+		"json:id":                            "9007199254740993",
+		"context:metadata.phone":             "1:2",
+		"context:none":                       "",
+		"json:{context:metadata.phone}:{id}": "1%3A2:9007199254740993",
+		"json:f":                             "1.0",
+		"json:t":                             "true",
+		"json:b.c":                           "5%",
+		"json:l.0":                           "1",
+		"json:nil":                           "",
+		"json:e":                             "",
+		"json:o":                             "",
+		"json:l":                             "",
+		"json:none":                          "",
+		"json:{a}":                           "x%3Ay",
+		"json:{a}:{b.c}":                     "x%3Ay:5%25",
+		"json:{id}:{nil}":                    "",
+		"json:{id}:{none}":                   "",
+		"json:order-{id}-{h}!":               "order-9007199254740993-m%2D1!",
+		"json:{id}:{header:X-Event-Id}":      "9007199254740993:ev%3A1",
+		"header:{X-Event-Id}:{json:b.c}":     "ev%3A1:5%25",
+		"json:{id}/{form:MessageSid}":        "9007199254740993/SM1",
+		"body":                               "",
+		"key":                                "K",
+		"source":                             "shop",
+		"type":                               "order.paid",
+		"received_at":                        "2026-11-30T12:00:00.005Z",
 	} {
 		r, err := recipe.Parse(text)
 		if err != nil {
@@ -143,4 +148,22 @@ func FuzzParts(f *testing.F) {
 			t.Fatalf("%s: (%q, %q) and (%q, %q) are both %q", text, a, b, c, d, first)
 		}
 	})
+}
+
+func TestParts(t *testing.T) {
+	for text, want := range map[string]string{
+		"header:x-id": "header:X-Id", "json:a.b": "json:a.b", "body": "", "context:a": "context:a",
+		"json:{a}.{header:x-topic}:{query:q}:{form:f}:": "json:a header:X-Topic query:q form:f",
+	} {
+		r, err := recipe.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(r.Parts(), " "); got != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+		if r.NeedsContext() != strings.Contains(text, "context:") {
+			t.Errorf("%s: needs context: %v", text, r.NeedsContext())
+		}
+	}
 }
