@@ -26,6 +26,10 @@ func (v Value) Each(f func(name string, item Value) bool) {
 	}
 	gjson.Parse(view(v.Raw)).ForEach(func(name, item gjson.Result) bool {
 		raw := unsafe.Slice(unsafe.StringData(item.Raw), len(item.Raw))
-		return f(name.String(), Value{Kind: kindOf(item), Raw: raw})
+		text := ""
+		if v.Kind == Object {
+			text = name.String()
+		}
+		return f(text, Value{Kind: kindOf(item), Raw: raw})
 	})
 }

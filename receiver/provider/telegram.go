@@ -24,7 +24,7 @@ func telegram() Preset {
 // member beside update_id.
 func telegramKind(body []byte, _ int) ([]Item, bool, error) {
 	root, ok := jsonpath.Root(body)
-	if !ok {
+	if !ok || root.Kind != jsonpath.Object {
 		return nil, false, nil
 	}
 	var context object
