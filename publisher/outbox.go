@@ -2,9 +2,9 @@ package publisher
 
 import (
 	"context"
-	"time"
 
 	"github.com/hookonce/hookonce"
+	"github.com/hookonce/hookonce/internal/store/entry"
 )
 
 // Outbox is what the relay needs of a store. Entries belong to the instance
@@ -25,14 +25,10 @@ type Outbox interface {
 }
 
 // PageBytes bounds the events of one page of Pending, up to its last entry.
-const PageBytes = 8 << 20
+const PageBytes = entry.PageBytes
 
 // OutboxStats is the size of an outbox over all instances.
-type OutboxStats struct {
-	Events, Bytes, SetAside int64
-	// Oldest is when the oldest entry was claimed; zero when there is none.
-	Oldest time.Time
-}
+type OutboxStats = entry.Stats
 
 // Measurer is an outbox that knows its size, cheaply.
 type Measurer interface {

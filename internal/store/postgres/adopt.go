@@ -11,7 +11,7 @@ import (
 // slow the server is.
 const adoptTime = 2 * time.Second
 
-// Adopt renews the lease and takes entries over; see [publisher.Outbox]. It may
+// Adopt renews the lease and takes entries over; see publisher.Outbox. It may
 // take fewer than there are: the next one goes on.
 func (s *Store) Adopt(ctx context.Context, n int) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, opTimeout)

@@ -6,12 +6,6 @@ import (
 
 	"github.com/hookonce/hookonce"
 	"github.com/hookonce/hookonce/internal/store/entry"
-	"github.com/hookonce/hookonce/publisher"
-)
-
-var (
-	_ publisher.Outbox   = (*Store)(nil)
-	_ publisher.Measurer = (*Store)(nil)
 )
 
 const (
@@ -19,7 +13,7 @@ const (
 	chunk = 1000
 )
 
-// Pending returns entries; see [publisher.Outbox]. Besides n, a page ends once
+// Pending returns entries; see publisher.Outbox. Besides n, a page ends once
 // it holds 8 MiB of encoded events: a short page is not the last one, an empty
 // page is. An entry that cannot be read is left where it is, logged, and not
 // returned.
@@ -45,7 +39,7 @@ func (s *Store) Pending(ctx context.Context, after hookonce.EntryID, n int) ([]h
 
 // page reads entries behind an id, and says where it ended.
 func (s *Store) page(ctx context.Context, me instance, after int64, n int) (out []hookonce.Entry, last int64, err error) {
-	rows, err := s.pool.Query(ctx, s.sql.pending, me.id, after, n, int64(publisher.PageBytes))
+	rows, err := s.pool.Query(ctx, s.sql.pending, me.id, after, n, int64(entry.PageBytes))
 	if err != nil {
 		return nil, after, err
 	}
@@ -66,7 +60,7 @@ func (s *Store) page(ctx context.Context, me instance, after int64, n int) (out 
 	return out, last, rows.Err()
 }
 
-// Settle removes entries; see [publisher.Outbox].
+// Settle removes entries; see publisher.Outbox.
 func (s *Store) Settle(ctx context.Context, entries []hookonce.Entry) error {
 	if len(entries) == 0 {
 		return nil
@@ -108,10 +102,10 @@ func (s *Store) remove(ctx context.Context, me instance, ids []int64) error {
 // Stats is the size of the outboxes of all instances: one count each, and a
 // look at the first entry of each. Of other instances it is up to half a
 // second old.
-func (s *Store) Stats(ctx context.Context) (publisher.OutboxStats, error) {
+func (s *Store) Stats(ctx context.Context) (entry.Stats, error) {
 	ctx, cancel := context.WithTimeout(ctx, opTimeout)
 	defer cancel()
-	var st publisher.OutboxStats
+	var st entry.Stats
 	if err := s.recount(ctx); err != nil {
 		if ctx.Err() != nil {
 			return st, s.unknown(err)

@@ -10,12 +10,6 @@ import (
 	"github.com/hookonce/hookonce/internal/queue"
 	"github.com/hookonce/hookonce/internal/store/entry"
 	"github.com/hookonce/hookonce/internal/wire"
-	"github.com/hookonce/hookonce/publisher"
-)
-
-var (
-	_ publisher.Outbox   = (*Store)(nil)
-	_ publisher.Measurer = (*Store)(nil)
 )
 
 // accept writes a claimed event where it waits, and returns the id of its
@@ -60,7 +54,7 @@ func (t *txn) reserve(events, bytes int64, b bound) error {
 	return nil
 }
 
-// Pending returns entries; see [publisher.Outbox]. An entry that cannot be read
+// Pending returns entries; see publisher.Outbox. An entry that cannot be read
 // is left where it is, logged, and not returned.
 func (s *Store) Pending(ctx context.Context, after hookonce.EntryID, n int) ([]hookonce.Entry, error) {
 	var out []hookonce.Entry
@@ -87,7 +81,7 @@ func (s *Store) page(ctx context.Context, after int64, n int) (out []hookonce.En
 	}
 	defer rows.Close() //nolint:errcheck // rows.Err tells
 	last = after
-	for size := 0; size < publisher.PageBytes && rows.Next(); {
+	for size := 0; size < entry.PageBytes && rows.Next(); {
 		var data sql.RawBytes
 		if err := rows.Scan(&last, &data); err != nil {
 			return nil, after, err
@@ -103,7 +97,7 @@ func (s *Store) page(ctx context.Context, after int64, n int) (out []hookonce.En
 	return out, last, rows.Err()
 }
 
-// Settle removes entries; see [publisher.Outbox].
+// Settle removes entries; see publisher.Outbox.
 func (s *Store) Settle(ctx context.Context, entries []hookonce.Entry) error {
 	if len(entries) == 0 {
 		return nil
@@ -129,8 +123,8 @@ func (s *Store) removeRows(ctx context.Context, query string, ids []int64) error
 func (s *Store) Adopt(ctx context.Context, _ int) (int, error) { return 0, ctx.Err() }
 
 // Stats is the size of the outbox, or of the queue in the queue mode.
-func (s *Store) Stats(ctx context.Context) (publisher.OutboxStats, error) {
-	var st publisher.OutboxStats
+func (s *Store) Stats(ctx context.Context) (entry.Stats, error) {
+	var st entry.Stats
 	var at sql.NullInt64
 	// The lowest id is the oldest: each query reads one row.
 	err := s.reads.QueryRowContext(ctx, `select events, bytes, min(
@@ -138,7 +132,7 @@ func (s *Store) Stats(ctx context.Context) (publisher.OutboxStats, error) {
   coalesce((select at from hookonce_queue order by id limit 1), 9223372036854775807)) from hookonce_counters`).
 		Scan(&st.Events, &st.Bytes, &at)
 	if err != nil {
-		return publisher.OutboxStats{}, s.unknown(err)
+		return entry.Stats{}, s.unknown(err)
 	}
 	if st.Events > 0 {
 		st.Oldest = time.UnixMilli(at.Int64).UTC()
