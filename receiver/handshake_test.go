@@ -171,3 +171,30 @@ func TestExpiringSecrets(t *testing.T) {
 		t.Errorf("the log does not shout: %s", b.logs)
 	}
 }
+
+// TestB38IFood: two spellings are one event, keep-alives are answered and
+// never published, and what cannot be taken now is asked for again with 503.
+func TestB38IFood(t *testing.T) {
+	b := newBench(t, receiver.Source{Name: "ifood", Provider: "ifood", Secrets: []string{"ifood_B38"}})
+	tight := `{"code":"PLC","fullCode":"PLACED","id":"00000000-0000-4000-8000-0000000b3801","orderId":"00000000-0000-4000-8000-00000000aaaa"}`
+	loose := strings.NewReplacer("{", "{ ", ",", ", ", "}", " }").Replace(tight)
+	for body, sig := range map[string]string{
+		tight: "c8349e81ef560f6fbd28df4264308400783327e357ad52e488db0877fca0b402",
+		loose: "d19adb65386acb28e3bee3b9b2fc4c711e497063467718899dcf0692d91594f8",
+	} {
+		wantStatus(t, b.post("/hooks/ifood", body, "X-IFood-Signature", sig), 202)
+	}
+	for range 10 {
+		w := b.post("/hooks/ifood", `{"code":"KEEPALIVE","fullCode":"KEEPALIVE","id":"00000000-0000-4000-8000-0000000b38ff"}`,
+			"X-IFood-Signature", "50a1657b8937ea66bc4c39fc9ccc5adeba70e9a03638c24b024135bcaacd4d51")
+		wantStatus(t, w, 202)
+		if w.Header().Get("Idempotent-Replayed") != "" {
+			t.Error("a keep-alive is called a duplicate")
+		}
+	}
+	if len(b.broker.offered) != 1 || b.count(t, "ifood", "handshake") != 10 {
+		t.Errorf("%d events, %v handshakes", len(b.broker.offered), b.count(t, "ifood", "handshake"))
+	}
+	b.store.before, b.broker.err = alwaysDown, errDown
+	wantStatus(t, b.post("/hooks/ifood", tight, "X-IFood-Signature", "c8349e81ef560f6fbd28df4264308400783327e357ad52e488db0877fca0b402"), 503)
+}

@@ -31,7 +31,14 @@ type published[K any] struct {
 	client *http.Client
 	parse  func([]byte) (K, error)
 
-	mu      sync.Mutex
+	// fetching is held by who fetches: one at a time.
+	fetching sync.Mutex
+	mu       sync.Mutex
+	known    known[K]
+}
+
+// known is what was fetched.
+type known[K any] struct {
 	keys    K
 	have    bool
 	fetched time.Time // the last fetch that gave keys
@@ -61,22 +68,53 @@ func keysClient() *http.Client {
 }
 
 // get returns the keys. With missing, the ones of before lack the key asked for.
+// Who has keys that are merely old does not wait for somebody else's fetch.
 func (p *published[K]) get(now time.Time, missing bool) (K, error) {
-	p.mu.Lock() // also while fetching: the others wait for the same answer
-	defer p.mu.Unlock()
-	stale := !p.have || missing || now.Sub(p.fetched) >= keysFor
-	soon := !p.tried.IsZero() && now.Sub(p.tried) < keysAgain && now.Sub(p.tried) >= 0
-	if stale && (!soon || !p.have && p.err == nil) {
-		p.tried = now
-		keys, err := p.fetch()
-		if p.err = err; err == nil {
-			p.keys, p.have, p.fetched = keys, true, now
+	k := p.look()
+	if !k.wants(now, missing) {
+		return k.result()
+	}
+	if k.have && !missing {
+		if !p.fetching.TryLock() {
+			return k.result()
 		}
+	} else {
+		p.fetching.Lock()
 	}
-	if !p.have {
-		return p.keys, fmt.Errorf("%w: the provider's keys cannot be had: %w", ErrConfig, p.err)
+	defer p.fetching.Unlock()
+	if k = p.look(); k.wants(now, missing) { // else somebody has fetched meanwhile
+		keys, err := p.fetch()
+		k.tried, k.err = now, err
+		if err == nil {
+			k.keys, k.have, k.fetched = keys, true, now
+		}
+		p.mu.Lock()
+		p.known = k
+		p.mu.Unlock()
 	}
-	return p.keys, nil
+	return k.result()
+}
+
+func (p *published[K]) look() known[K] {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.known
+}
+
+// wants tells whether it is time to fetch.
+func (k *known[K]) wants(now time.Time, missing bool) bool {
+	since := now.Sub(k.tried)
+	if !k.tried.IsZero() && since >= 0 && since < keysAgain {
+		return false
+	}
+	return !k.have || missing || now.Sub(k.fetched) >= keysFor
+}
+
+func (k *known[K]) result() (K, error) {
+	if !k.have {
+		return k.keys, fmt.Errorf("%w: the provider's keys cannot be had: %w", ErrConfig, k.err)
+	}
+	return k.keys, nil
 }
 
 func (p *published[K]) fetch() (keys K, err error) {

@@ -324,3 +324,55 @@ func TestPaypalCertificates(t *testing.T) {
 type refuses struct{}
 
 func (refuses) RoundTrip(*http.Request) (*http.Response, error) { return nil, errors.New("no network") }
+
+// TestOneFetchAtATime: many deliveries that need the keys at once share a
+// fetch; and while old keys are renewed, nobody else waits.
+func TestOneFetchAtATime(t *testing.T) {
+	key, der := rsaKey(t)
+	list := jwks(t, map[string]*rsa.PrivateKey{"hookonce-test": key})
+	var asked atomic.Int32
+	arrived, release := make(chan struct{}, 8), make(chan struct{})
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		arrived <- struct{}{}
+		<-release
+		_, _ = w.Write(list)
+	}))
+	defer s.Close()
+	v, err := lookup(t, "pagarme").NewVerifier(provider.Settings{KeysURL: s.URL, Client: s.Client()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	verify := func(now time.Time) error {
+		r := copyOf(t, "pagarme", der, at, false)
+		r.Now = now
+		return v.Verify(r)
+	}
+	const many = 20
+	done := make(chan error, many)
+	for range many {
+		go func() { done <- verify(at) }()
+	}
+	<-arrived
+	close(release)
+	for range many {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	if n := asked.Load(); n != 1 {
+		t.Errorf("asked %d times", n)
+	}
+
+	release = make(chan struct{})
+	renewed := make(chan error, 1)
+	go func() { renewed <- verify(at.Add(2 * time.Hour)) }()
+	<-arrived // and not answered yet
+	if err := verify(at.Add(2 * time.Hour)); err != nil {
+		t.Error(err)
+	}
+	close(release)
+	if err := <-renewed; err != nil {
+		t.Error(err)
+	}
+}
