@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"testing"
 	"time"
 
@@ -15,8 +14,6 @@ import (
 	"github.com/hookonce/hookonce/consumer/serve"
 	"github.com/hookonce/hookonce/internal/testenv"
 )
-
-func TestMain(m *testing.M) { os.Exit(testenv.Run(m)) }
 
 // A Go program beside the shipped receiver: RabbitMQ, Postgres, one row an
 // event.
