@@ -23,7 +23,18 @@ func signedBy(t *testing.T, name, secret, body string, headers ...string) *http.
 	if !ok {
 		t.Fatal(name)
 	}
-	s := p.Sample
+	return signedWith(t, p, secret, body, headers...)
+}
+
+// signedSample is signedBy with the sample's own secret.
+func signedSample(t *testing.T, p provider.Preset, body string, headers ...string) *http.Request {
+	t.Helper()
+	return signedWith(t, p, "", body, headers...)
+}
+
+func signedWith(t *testing.T, p provider.Preset, secret, body string, headers ...string) *http.Request {
+	t.Helper()
+	name, s := p.Name, p.Sample
 	s.Body = body
 	r := httptest.NewRequest(http.MethodPost, "/hooks/"+name, nil)
 	target := *r.URL

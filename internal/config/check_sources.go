@@ -173,6 +173,8 @@ func (k *checker) keys(s *Source, preset provider.Preset, at string) {
 	for i, recipe := range s.PreviousKeys {
 		if why := checkKey(recipe); why != "" {
 			k.bad(indexed(at+".previous_keys", i), "%s", why)
+		} else if preset.FreshBody && strings.HasPrefix(recipe, "body") {
+			k.bad(indexed(at+".previous_keys", i), "provider %s makes the body anew for each attempt, so that its hash finds nothing: leave it out", preset.Name)
 		} else if recipe == "body" {
 			k.bad(indexed(at+".previous_keys", i), "a hash of the body is known for its window only: leave it out, and set accept_rekey: true when the window is over")
 		}
