@@ -228,3 +228,28 @@ func TestBadQueriesAreNamed(t *testing.T) {
 		t.Errorf("%d %s", code, body)
 	}
 }
+
+// TestFullKeyComesBack: what JSON says of a key names the same key again, also
+// where a template has escaped a part of it, and where it is no text.
+func TestFullKeyComesBack(t *testing.T) {
+	for id, want := range map[string]string{
+		"A-1":                 "s/A-1",
+		"orders/paid:1":       "s/orders/paid:1",
+		"OPENPIX%3ACHARGE:x1": "s/OPENPIX%3ACHARGE:x1",
+		"100%":                "s/100%",
+		"café ☕":              "s/café ☕",
+		"a\xffb%41":           "s/a%FFb%2541",
+	} {
+		k := hookonce.Key{Source: "s", ID: id}
+		text := admin.FullKey(k)
+		if text != want {
+			t.Errorf("%q is %q, want %q", id, text, want)
+		}
+		if got, err := admin.ParseFullKey(text); err != nil || got != k {
+			t.Errorf("%q: %q, %v", text, got, err)
+		}
+	}
+	if _, err := admin.ParseFullKey("nothing"); err == nil {
+		t.Error("no key was read as one")
+	}
+}

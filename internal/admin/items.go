@@ -3,6 +3,7 @@ package admin
 import (
 	"bytes"
 	"fmt"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -117,18 +118,28 @@ type DeadGroup struct {
 	Last   Time   `json:"last"`
 }
 
-// fullKey is a key in JSON. One that is no text is escaped, because JSON could
-// not give its bytes back.
-func fullKey(k hookonce.Key) string {
+// FullKey is a key in JSON: as it is. One that is no text is escaped, because
+// JSON could not give its bytes back.
+func FullKey(k hookonce.Key) string {
 	if s := k.String(); utf8.ValidString(s) {
 		return s
 	}
 	return k.Escaped()
 }
 
+// ParseFullKey reads a key as [FullKey] writes it. A "%" in a key that is text
+// is itself: templates escape their parts with it.
+func ParseFullKey(s string) (hookonce.Key, error) {
+	k, err := hookonce.ParseKey(s)
+	if err == nil && utf8.ValidString(k.ID) {
+		k.Source, k.ID, _ = strings.Cut(s, "/")
+	}
+	return k, err
+}
+
 func eventOf(r inbox.Record) Event {
 	return Event{
-		Key: fullKey(r.Key), Source: r.Key.Source, Type: r.Type, Group: r.Group, State: string(r.State),
+		Key: FullKey(r.Key), Source: r.Key.Source, Type: r.Type, Group: r.Group, State: string(r.State),
 		ReceivedAt: Time{r.ReceivedAt}, Attempts: r.Attempts, LastError: r.LastError,
 	}
 }
@@ -159,7 +170,7 @@ func contentOf(e hookonce.Event) *Content {
 
 func deadOf(l inbox.Letter) Dead {
 	return Dead{
-		Key: fullKey(l.Event.Key), Source: l.Event.Key.Source, Type: l.Event.Type, Group: l.Group, DeadAt: Time{l.DeadAt},
+		Key: FullKey(l.Event.Key), Source: l.Event.Key.Source, Type: l.Event.Type, Group: l.Group, DeadAt: Time{l.DeadAt},
 		Attempts: l.Attempts, Reason: string(l.Reason), Step: l.Step, LastError: l.Error, Generation: l.Generation,
 	}
 }

@@ -86,7 +86,7 @@ func (j *job) all(ctx context.Context, letters []inbox.Letter, next inbox.Cursor
 			if err := j.pace(ctx); err != nil {
 				return err
 			}
-			if err := j.line(Line{Key: fullKey(l.Event.Key), Group: l.Group, Result: j.act(ctx, l)}); err != nil {
+			if err := j.line(Line{Key: FullKey(l.Event.Key), Group: l.Group, Result: j.act(ctx, l)}); err != nil {
 				return err
 			}
 		}
@@ -154,7 +154,7 @@ func (j *job) missing(ctx context.Context) error {
 		if r.State == inbox.Done && r.Group != queue.Unrouted { // there it means: sent on
 			result = AlreadyDone
 		}
-		if err := j.line(Line{Key: fullKey(r.Key), Group: r.Group, Result: result}); err != nil {
+		if err := j.line(Line{Key: FullKey(r.Key), Group: r.Group, Result: result}); err != nil {
 			return err
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hookonce/hookonce"
 	"github.com/hookonce/hookonce/internal/inbox"
 	"github.com/hookonce/hookonce/internal/topic"
 )
@@ -48,7 +47,7 @@ func (s Selection) filter(now time.Time) (inbox.Filter, error) {
 	}
 	var errs []error
 	if s.Key != "" {
-		key, err := hookonce.ParseKey(s.Key)
+		key, err := ParseFullKey(s.Key)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("key: %w", err))
 		}

@@ -16,7 +16,11 @@ func filters(cmd *cobra.Command, s *admin.Selection, limit *int, limitDefault in
 	f.StringVar(&s.Source, "source", "", "events of one source")
 	f.StringVar(&s.Type, "type", "", "of a type, or a pattern: order.*")
 	f.StringVar(&s.Group, "group", "", "of one consumer group; - is what no group wanted")
-	f.StringVar(&s.Key, "key", "", "one full key: <source>/<key>")
+	f.Func("key", "one full `key`: <source>/<key>, escaped as it is printed", func(text string) error {
+		key, err := hookonce.ParseKey(text)
+		s.Key = admin.FullKey(key)
+		return err
+	})
 	f.StringVar(&s.Error, "error", "", "with this text in the error")
 	f.StringVar(&s.Since, "since", "", "from a time on, or as long ago as 90m, 36h, 7d")
 	f.StringVar(&s.Until, "until", "", "up to a time")
@@ -131,7 +135,7 @@ func pages[T any](limit int, next func(admin.Page) (admin.List[T], error)) ([]T,
 
 // escape writes a key of the API as the command line does.
 func escape(key string) string {
-	k, err := hookonce.ParseKey(key)
+	k, err := admin.ParseFullKey(key)
 	if err != nil {
 		return key
 	}

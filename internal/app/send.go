@@ -165,7 +165,7 @@ func (c *cli) printAnswers(s sending, answers []answerLine, errs []error) error 
 			}
 			continue
 		}
-		key := a.Key
+		key := escape(a.Key)
 		if key == "" && a.Items != "" {
 			key = a.Items
 		}

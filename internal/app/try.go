@@ -15,6 +15,7 @@ import (
 
 	"github.com/hookonce/hookonce"
 	"github.com/hookonce/hookonce/consumer"
+	"github.com/hookonce/hookonce/internal/admin"
 	"github.com/hookonce/hookonce/internal/config"
 	"github.com/hookonce/hookonce/internal/jsonpath"
 	"github.com/hookonce/hookonce/internal/recipe"
@@ -237,7 +238,7 @@ func parseEvent(text []byte) (hookonce.Event, error) {
 		e.ContentType = "application/json"
 	}
 	if w.Source == "" && w.Key != "" {
-		if full, err := hookonce.ParseKey(w.Key); err == nil {
+		if full, err := admin.ParseFullKey(w.Key); err == nil {
 			e.Key = full
 		}
 	}
