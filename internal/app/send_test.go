@@ -299,3 +299,16 @@ func TestExplain(t *testing.T) {
 		}
 	}
 }
+
+// TestPrintedKeyIsFoundAgain: a key as the command line prints it names the
+// event, also where its recipe has escaped a part.
+func TestPrintedKeyIsFoundAgain(t *testing.T) {
+	const stored = "woovi/OPENPIX%3ACHARGE_COMPLETED:charge:x/1"
+	printed := escape(stored)
+	if want := "woovi/OPENPIX%253ACHARGE_COMPLETED:charge:x%2F1"; printed != want {
+		t.Errorf("%s is printed as %s, want %s", stored, printed, want)
+	}
+	if key, err := hookonce.ParseKey(printed); err != nil || key.String() != stored {
+		t.Errorf("%s names %s, %v", printed, key, err)
+	}
+}
