@@ -156,7 +156,7 @@ func (u *unrouted) sweep(ctx context.Context) error {
 			if err := u.c.Queue.Send(ctx, "", wire.Delivery{Event: l.Event, Rerouted: true}); err != nil {
 				return err
 			}
-			if _, err := u.c.Inbox.MarkReplayed(ctx, queue.Unrouted, l.Event.Key, l.Generation+1, l.Run); err != nil {
+			if _, err := u.c.Inbox.MarkReplayed(ctx, inbox.Replay{Group: queue.Unrouted, Key: l.Event.Key, Generation: l.Generation + 1, Run: l.Run}); err != nil {
 				return err
 			}
 		}

@@ -24,10 +24,10 @@ type Letters interface {
 	DeadGroups(ctx context.Context, f inbox.Filter) ([]inbox.DeadGroup, error)
 }
 
-// Changes move an event out of the dead letters.
+// Changes move events out of the dead letters.
 type Changes interface {
-	MarkReplayed(ctx context.Context, group string, key hookonce.Key, generation, run int) (bool, error)
-	Discard(ctx context.Context, group string, key hookonce.Key, reason string) (bool, error)
+	MarkReplayed(ctx context.Context, replays ...inbox.Replay) ([]bool, error)
+	Discard(ctx context.Context, reason string, targets ...inbox.Target) ([]bool, error)
 }
 
 // Decisions are a person's about dead letters that no rule can decide about.

@@ -34,7 +34,7 @@ func TestBeginSettlesWhatIsDoneOrDiscarded(t *testing.T) {
 
 		d = e.event("discarded")
 		e.bury(d)
-		ok, err := e.Discard(e.Context(), "g", d.Key, "a test order")
+		ok, err := e.discard("g", d, "a test order")
 		e.must(err)
 		if !ok {
 			e.Fatal("not discarded")
@@ -145,7 +145,7 @@ func TestBeginRunsADeadLetterOfAHigherGeneration(t *testing.T) {
 			e.Errorf("%d dead letters left", n)
 		}
 		// The delivery came first: the replay has nothing left to mark.
-		ok, err := e.MarkReplayed(e.Context(), "g", d.Key, 1, 0)
+		ok, err := e.replayed("g", d, 1, 0)
 		e.must(err)
 		if ok || e.record(d).State != inbox.Running {
 			e.Errorf("marked %t, %s", ok, e.record(d).State)
@@ -179,7 +179,7 @@ func TestBeginAfterMarkReplayedIsTheFirstAttemptOfItsGeneration(t *testing.T) {
 	each(t, func(e *env) {
 		d := e.event("a")
 		e.bury(d)
-		ok, err := e.MarkReplayed(e.Context(), "g", d.Key, 1, 0)
+		ok, err := e.replayed("g", d, 1, 0)
 		e.must(err)
 		if !ok || e.count("dead") != 0 {
 			e.Fatalf("marked %t, %d dead letters", ok, e.count("dead"))

@@ -78,7 +78,7 @@ func TestExpireForgetsOnlyWhatWasDoneLongAgo(t *testing.T) {
 		e.must(e.step(e.run(done), inbox.Step{Name: "s"}, true, nil))
 		e.bury(dead)
 		e.bury(discarded)
-		_, err := e.Discard(ctx, "g", discarded.Key, "")
+		_, err := e.discard("g", discarded, "")
 		e.must(err)
 		e.must(e.Retry(ctx, e.run(retrying), inbox.Step{Name: "s"}, "no", e.clock.Now()))
 		e.run(e.event("running"))

@@ -188,6 +188,16 @@ func (e *env) mark(l inbox.Lease, s inbox.Step) error {
 	return e.apply(inbox.Work{Lease: l, Step: s}).Err
 }
 
+func (e *env) replayed(group string, d wire.Delivery, generation, run int) (bool, error) {
+	oks, err := e.MarkReplayed(e.Context(), inbox.Replay{Group: group, Key: d.Key, Generation: generation, Run: run})
+	return err == nil && oks[0], err
+}
+
+func (e *env) discard(group string, d wire.Delivery, reason string) (bool, error) {
+	oks, err := e.Discard(e.Context(), reason, inbox.Target{Group: group, Key: d.Key})
+	return err == nil && oks[0], err
+}
+
 func insertTicket(id string) func(context.Context, *sql.Tx) error {
 	return func(ctx context.Context, tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, "INSERT INTO tickets (id) VALUES ($1)", id)

@@ -229,7 +229,7 @@ func TestAnUnroutedEventThatCameBackIsNotTakenForTheOneSentOn(t *testing.T) {
 		}
 		mark := func(l inbox.Letter, want bool) {
 			e.Helper()
-			ok, err := e.MarkReplayed(ctx, queue.Unrouted, d.Key, l.Generation+1, 0)
+			ok, err := e.replayed(queue.Unrouted, d, l.Generation+1, 0)
 			e.must(err)
 			if ok != want {
 				e.Errorf("marked %t, want %t", ok, want)
@@ -262,17 +262,17 @@ func TestDiscardAndMarkReplayedNeedADeadLetter(t *testing.T) {
 				e.Errorf("%s: %t, %v", name, ok, err)
 			}
 		}
-		ok, err := e.Discard(ctx, "g", d.Key, "")
+		ok, err := e.discard("g", d, "")
 		check("discard without record", ok, err)
 		l := e.run(d)
-		ok, err = e.Discard(ctx, "g", d.Key, "")
+		ok, err = e.discard("g", d, "")
 		check("discard a running event", ok, err)
 		e.must(e.Bury(ctx, l, inbox.Letter{Event: d.Event, Reason: inbox.Failed}))
-		ok, err = e.MarkReplayed(ctx, "g", d.Key, 2, 0)
+		ok, err = e.replayed("g", d, 2, 0)
 		check("skip a generation", ok, err)
-		ok, err = e.MarkReplayed(ctx, "g", d.Key, 0, 0)
+		ok, err = e.replayed("g", d, 0, 0)
 		check("go back a generation", ok, err)
-		ok, err = e.Discard(ctx, "g", d.Key, "wrong address")
+		ok, err = e.discard("g", d, "wrong address")
 		if !ok || err != nil {
 			e.Errorf("discard: %t, %v", ok, err)
 		}

@@ -92,7 +92,7 @@ func TestForceOpensARunWithoutTheNamedSteps(t *testing.T) {
 				e.Errorf("run %d", run)
 			}
 		}
-		ok, err := e.MarkReplayed(ctx, "g", d.Key, 1, 1)
+		ok, err := e.replayed("g", d, 1, 1)
 		e.must(err)
 		if !ok {
 			e.Error("not marked")

@@ -179,7 +179,7 @@ func TestATimelineTellsTheStory(t *testing.T) {
 		next()
 		e.bury(d)
 		next()
-		ok, err := e.MarkReplayed(ctx, "g", d.Key, 1, 0)
+		ok, err := e.replayed("g", d, 1, 0)
 		e.must(err)
 		if !ok {
 			e.Fatal("not marked")

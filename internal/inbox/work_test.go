@@ -339,7 +339,7 @@ func TestOncePerOutsideWaitsForItsHolder(t *testing.T) {
 		"discarded, not tried": {
 			func(e *env, d wire.Delivery, l inbox.Lease) {
 				e.must(e.Bury(e.Context(), l, inbox.Letter{Event: d.Event, Reason: inbox.Failed, Step: "mail"}))
-				ok, err := e.Discard(e.Context(), "g", d.Key, "no")
+				ok, err := e.discard("g", d, "no")
 				e.must(err)
 				if !ok {
 					e.Fatal("not discarded")
