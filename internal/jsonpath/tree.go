@@ -1,46 +1,93 @@
 package jsonpath
 
-import (
-	"strings"
-
-	"github.com/tidwall/gjson"
-)
-
 // Tree is a whole document as Go values: map[string]any, []any, string, bool,
 // nil, and for a number what number makes of its text. The document must be one
 // that [Valid] accepts. As everywhere in this package, the first of several
 // members of one name counts.
 func Tree(doc []byte, number func(text string) any) any {
-	return tree(gjson.Parse(string(content(doc))), number)
+	b := builder{scanner: scanner{doc: content(doc)}, makeNumber: number}
+	return b.value()
 }
 
-func tree(r gjson.Result, number func(string) any) any {
-	switch kindOf(r) {
-	case Object:
-		m := map[string]any{}
-		r.ForEach(func(name, value gjson.Result) bool {
-			if _, twice := m[name.String()]; !twice {
-				m[name.String()] = tree(value, number)
-			}
-			return true
-		})
-		return m
-	case Array:
-		list := []any{}
-		r.ForEach(func(_, value gjson.Result) bool {
-			list = append(list, tree(value, number))
-			return true
-		})
-		return list
-	case String:
-		return r.String()
-	case Bool:
-		return r.Bool()
-	case Number:
-		return number(strings.TrimSpace(r.Raw))
-	default:
+// builder walks over a valid document once and keeps what it passes.
+type builder struct {
+	scanner
+	makeNumber func(text string) any
+}
+
+func (b *builder) value() any {
+	start := b.pos
+	switch b.peek() {
+	case '{':
+		return b.object()
+	case '[':
+		return b.array()
+	case '"':
+		return b.string()
+	case 't':
+		_ = b.literal("true")
+		return true
+	case 'f':
+		_ = b.literal("false")
+		return false
+	case 'n':
+		_ = b.literal("null")
 		return nil
 	}
+	if b.number() != nil {
+		b.pos = len(b.doc) // no valid document: go no further
+		return nil
+	}
+	return b.makeNumber(string(b.doc[start:b.pos]))
+}
+
+func (b *builder) string() string {
+	raw, err := b.text()
+	if err != nil {
+		b.pos = len(b.doc)
+		return ""
+	}
+	return Value{Kind: String, Raw: raw}.Text()
+}
+
+func (b *builder) object() map[string]any {
+	m := map[string]any{}
+	for b.next('}') {
+		name := b.string()
+		b.space()
+		b.pos++ // the colon
+		b.space()
+		value := b.value()
+		if _, twice := m[name]; !twice {
+			m[name] = value
+		}
+	}
+	return m
+}
+
+func (b *builder) array() []any {
+	list := []any{}
+	for b.next(']') {
+		list = append(list, b.value())
+	}
+	return list
+}
+
+// next passes over an opening bracket or a comma, and over the closing bracket
+// when nothing comes before it; then it is false.
+func (b *builder) next(closing byte) bool {
+	b.space()
+	passed := b.peek()
+	b.pos++
+	b.space()
+	if passed == closing {
+		return false
+	}
+	if b.peek() == closing {
+		b.pos++
+		return false
+	}
+	return b.pos < len(b.doc)
 }
 
 // Walk finds the path's value in a tree as [Tree] makes it; nil when there is none.
