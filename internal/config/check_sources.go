@@ -45,7 +45,9 @@ func (k *checker) source(s *Source, at string) {
 	k.oneOf(at+".dedup", s.Dedup, "key", None)
 	k.oneOf(at+".unmatched", s.Unmatched, "keep", "drop")
 	k.oneOf(at+".on_store_down", s.OnStoreDown, "publish", "reject")
-	k.oneOf(at+".on_changed_body", s.OnChangedBody, "accept", "reject")
+	if k.oneOf(at+".on_changed_body", s.OnChangedBody, "accept", "reject") && s.OnChangedBody == "reject" && preset.FreshBody {
+		k.bad(at+".on_changed_body", "provider %s makes the body anew for each attempt, so that every repeat would be refused: leave it out", preset.Name)
+	}
 	k.oneOf(at+".ack", s.Ack, "claim", "confirm")
 }
 

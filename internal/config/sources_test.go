@@ -170,6 +170,9 @@ func TestSourceRules(t *testing.T) {
 		{"wrong kind", "sources:\n  a: { provider: sendgrid, secrets: [ s ] }\n", 0, []string{"h.yaml:2: sources.a.verify: secret 1 is no public key"}},
 		{"template", "sources:\n  a: { secrets: [ s ], verify: { signed: \"{timestamp}.{body}\" } }\n", 0, []string{"h.yaml:2: sources.a.verify: verify.timestamp names"}},
 		{"template, whole", "sources:\n  a: { secrets: [ s ], verify: { signed: \"{timestamp}.{body}\", timestamp: X-Time, tolerance: 1m } }\n", 0, nil},
+		{"fresh body", "sources:\n  a: { provider: linear, secrets: [ s ], on_changed_body: reject, previous_keys: [ \"body:stringify\" ] }\n", 0, []string{
+			"h.yaml:2: sources.a.previous_keys[0]: provider linear makes the body anew", "h.yaml:2: sources.a.on_changed_body: provider linear makes the body anew",
+		}},
 		{"over", "sources:\n  a: { secrets: [ s ], verify: { over: air } }\n", 0, []string{`h.yaml:2: sources.a.verify.over: "air" is not known here`}},
 		{"paypal", "sources:\n  a: { provider: paypal }\n", 0, []string{"h.yaml:2: sources.a.verify: set verify.id"}},
 	})

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/hookonce/hookonce/internal/jsonpath"
 )
@@ -27,6 +28,7 @@ func adyen() Preset {
 		Created:  "json:eventDate", Entity: "json:merchantReference",
 		Split: splitAdyen, Batches: true,
 		Status: 200, Body: "[accepted]",
+		Retention: 45 * 24 * time.Hour, // delivered again for up to 30 days
 		Sample: Sample{
 			Source: `secrets: [ "` + adyenTestKey + `" ]`, Secret: adyenTestKey,
 			Body: `{"live":"false","notificationItems":[{"NotificationRequestItem":{"additionalData":{"hmacSignature":"{signature}"},` +

@@ -1,5 +1,7 @@
 package provider
 
+import "time"
+
 func asaas() Preset {
 	return Preset{
 		Name: "asaas", Title: "Asaas", Confidence: "high",
@@ -13,6 +15,7 @@ func asaas() Preset {
 		Types:    []string{"json:event"},
 		Created:  "json:dateCreated", Entity: "json:payment.id", Version: "json:dateCreated",
 		Status: 200, ParkNoKey: true,
+		Retention: 45 * 24 * time.Hour, // kept for 14 days, and a queue may be paused
 		Sample: tokenSample("asaas-access-token",
 			`{"id":"evt_{id}&368604920","event":"PAYMENT_RECEIVED","dateCreated":"2026-12-01 12:00:00","payment":{"id":"pay_{id}"}}`),
 	}

@@ -3,6 +3,7 @@ package provider
 import (
 	"bytes"
 	"fmt"
+	"time"
 
 	"github.com/hookonce/hookonce"
 	"github.com/hookonce/hookonce/internal/jsonpath"
@@ -36,6 +37,7 @@ func efi() Preset {
 			probe := len(body) == 0 || bytes.Equal(body, []byte("{}")) || onlyMembers(body, "evento", "data_criacao") || onlyMembers(body, "evento")
 			return Reply{Answer: hookonce.Answer{Status: 200}}, probe
 		},
+		Retention: 45 * 24 * time.Hour, // the last step of the published table is day 37
 		Sample: Sample{
 			Source: `secrets: [ "hookonce-test-secret" ]`, Secret: "hookonce-test-secret",
 			Body:  `{"pix":[{"endToEndId":"E{id}","txid":"t1","chave":"k","valor":"10.00","horario":"{time}"}]}`,

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/hookonce/hookonce"
 	"github.com/hookonce/hookonce/internal/jsonpath"
@@ -35,7 +36,8 @@ func whatsapp() Preset {
 		Methods: []string{http.MethodGet},
 		// Anything but 200 is delivered again, for up to 7 days.
 		Status: 200, ParkNoKey: true,
-		MaxBody: 4 << 20, // up to 3 MB are documented
+		MaxBody:   4 << 20,             // up to 3 MB are documented
+		Retention: 45 * 24 * time.Hour, // delivered again for up to 7 days
 		Sample: Sample{
 			Source: "secrets: [ \"hookonce-test-secret\" ]\nverify: { token: \"hookonce-test-token\" }", Secret: "hookonce-test-secret",
 			Body: `{"object":"whatsapp_business_account","entry":[{"id":"1","changes":[{"field":"messages","value":{"messaging_product":"whatsapp",` +
