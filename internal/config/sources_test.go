@@ -177,3 +177,17 @@ func TestSourceRules(t *testing.T) {
 		{"paypal", "sources:\n  a: { provider: paypal }\n", 0, []string{"h.yaml:2: sources.a.verify: set verify.id"}},
 	})
 }
+
+// TestProvidersExample: the file that people start from is a configuration.
+func TestProvidersExample(t *testing.T) {
+	cfg, err := config.Load(config.Options{
+		File:   "../../deploy/examples/providers.yaml",
+		Getenv: env("STRIPE_WHSEC", "whsec_x", "PIX_TOKEN", "x", "META_APP_SECRET", "x", "META_VERIFY_TOKEN", "x", "PARTNER_SECRET", "x"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(cfg.Sources) != 5 || len(cfg.Warnings) != 0 {
+		t.Errorf("%d sources, warnings %q", len(cfg.Sources), cfg.Warnings)
+	}
+}
