@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hookonce/hookonce"
 	"github.com/hookonce/hookonce/internal/queue"
 )
 
@@ -63,6 +64,11 @@ func (c *Consumer) Run(ctx context.Context) error {
 	upkeep.Go(func() { c.pauses.run(ctx) })
 	upkeep.Go(func() { c.maintain(ctx) })
 	upkeep.Go(func() { (&unrouted{c: c}).sweepRows(ctx) })
+	if copies, ok := c.Queue.(queue.DeadCopies); ok {
+		for _, g := range c.groups {
+			upkeep.Go(func() { (&sweeper{c: c, g: g, copies: copies, token: hookonce.NewToken()}).run(ctx) })
+		}
+	}
 	for _, s := range c.streams {
 		work.Go(func() { s.run(ctx, hard) })
 	}

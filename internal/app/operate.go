@@ -95,7 +95,7 @@ func (p *process) openLocally(ctx context.Context, fn func(c *admin.Client) erro
 		return err
 	}
 	call := func(ctx context.Context, q admin.Sender) error {
-		s := admin.New(admin.Options{Inbox: in, Queue: q, Logger: p.log})
+		s := admin.New(admin.Options{Inbox: in, Queue: q, Groups: sortedKeys(p.cfg.Consumers), Logger: p.log})
 		return fn(&admin.Client{BaseURL: admin.LocalURL, Transport: admin.HandlerTransport(s.Handler())})
 	}
 	if p.cfg.Broker.Kind == config.Embedded {

@@ -235,7 +235,7 @@ func (s *system) adminStage(consumes bool) (stage, error) {
 	if consumes {
 		addr, setting = s.cfg.Admin.Listen, "admin.listen"
 		handler = admin.New(admin.Options{
-			Inbox: s.inbox, Queue: s.queue, Health: s.health.checks, Metrics: metrics,
+			Inbox: s.inbox, Queue: s.queue, Groups: sortedKeys(s.cfg.Consumers), Health: s.health.checks, Metrics: metrics,
 			Token: s.cfg.Admin.Token.Reveal(), Logger: s.log,
 		}).Handler()
 	}

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/hookonce/hookonce"
 )
@@ -146,4 +147,41 @@ func (b *Inbox) CountDead(ctx context.Context) (map[string]int64, error) {
 		return nil
 	})
 	return counts, err
+}
+
+// Generations are the present generations of those events that have a record
+// in a group, by the digests of their keys, and whether they are dead.
+func (b *Inbox) Generations(ctx context.Context, group string, keys []hookonce.Key) (map[[16]byte]Generation, error) {
+	found := make(map[[16]byte]Generation, len(keys))
+	for part := range slices.Chunk(keys, chunk) {
+		digests := make([][]byte, len(part))
+		for i, k := range part {
+			digest := k.Digest()
+			digests[i] = digest[:]
+		}
+		var a args
+		err := b.query(ctx, b.db, "generations", `SELECT digest, generation, state FROM {p}inbox WHERE digest `+b.d.in(&a, digests)+
+			` AND grp = `+a.add(group), a, func(rs *sql.Rows) error {
+			var digest []byte
+			var g Generation
+			var state string
+			if err := rs.Scan(&digest, &g.Number, &state); err != nil {
+				return err
+			}
+			g.Dead = State(state) == Dead
+			key, err := asDigest(digest)
+			found[key] = g
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// Generation is where an event stands among its replays.
+type Generation struct {
+	Number int
+	Dead   bool
 }

@@ -31,6 +31,15 @@ type Queue interface {
 	Send(ctx context.Context, group string, d wire.Delivery) error
 }
 
+// DeadCopies is a queue that keeps copies of dead letters apart, where an
+// operator may look at them with a broker's tools, and shovel them back.
+type DeadCopies interface {
+	// DeadLength is how many copies of a group's dead letters there are.
+	DeadLength(ctx context.Context, group string) (int, error)
+	// SubscribeDead hands out these copies. Bury puts one at the queue's end.
+	SubscribeDead(ctx context.Context, group string, prefetch int) (Subscription, error)
+}
+
 // Subscription is a running stream of one group's events. Its methods may be
 // called from several goroutines.
 type Subscription interface {

@@ -30,7 +30,10 @@ type Queue struct {
 	subs atomic.Uint64 // subscriptions so far
 }
 
-var _ queue.Queue = (*Queue)(nil)
+var (
+	_ queue.Queue      = (*Queue)(nil)
+	_ queue.DeadCopies = (*Queue)(nil)
+)
 
 // NewQueue makes a queue; it connects when Run is called.
 func NewQueue(cfg Config, p *Publisher) *Queue {
@@ -96,28 +99,48 @@ func (q *Queue) Send(ctx context.Context, group string, d wire.Delivery) error {
 // Subscribe implements queue.Queue. It waits for the connection; prefetch is at
 // most 2000.
 func (q *Queue) Subscribe(ctx context.Context, group string, prefetch int) (queue.Subscription, error) {
+	return q.subscribeTo(ctx, group, GroupQueue(group), prefetch)
+}
+
+// SubscribeDead implements queue.DeadCopies.
+func (q *Queue) SubscribeDead(ctx context.Context, group string, prefetch int) (queue.Subscription, error) {
+	return q.subscribeTo(ctx, group, DeadQueue(group), prefetch)
+}
+
+// DeadLength implements queue.DeadCopies.
+func (q *Queue) DeadLength(ctx context.Context, group string) (int, error) {
 	s, err := q.link.session(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("subscribe to %s: %w", GroupQueue(group), err)
+		return 0, err
 	}
-	sub, err := q.subscribe(s, group, min(max(prefetch, 1), maxPrefetch))
+	m := &measurer{declarer{s: s}}
+	defer m.close()
+	return m.length(DeadQueue(group))
+}
+
+func (q *Queue) subscribeTo(ctx context.Context, group, from string, prefetch int) (queue.Subscription, error) {
+	s, err := q.link.session(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("subscribe to %s: %w", GroupQueue(group), err)
+		return nil, fmt.Errorf("subscribe to %s: %w", from, err)
+	}
+	sub, err := q.subscribe(s, group, from, min(max(prefetch, 1), maxPrefetch))
+	if err != nil {
+		return nil, fmt.Errorf("subscribe to %s: %w", from, err)
 	}
 	return sub, nil
 }
 
-func (q *Queue) subscribe(s *session, group string, prefetch int) (*subscription, error) {
+func (q *Queue) subscribe(s *session, group, from string, prefetch int) (*subscription, error) {
 	ch, err := s.channel()
 	if err != nil {
 		return nil, err
 	}
 	n := q.subs.Add(1)
-	sub := newSubscription(q, s, ch, group, n)
+	sub := newSubscription(q, s, ch, group, from, n)
 	err = s.call(func() error { return ch.Qos(prefetch, 0, false) })
 	if err == nil {
 		err = s.call(func() (err error) {
-			sub.deliveries, err = ch.Consume(GroupQueue(group), sub.consumer, false, false, false, false, nil)
+			sub.deliveries, err = ch.Consume(from, sub.consumer, false, false, false, false, nil)
 			return err
 		})
 	}

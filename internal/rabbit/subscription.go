@@ -31,6 +31,7 @@ type subscription struct {
 	s          *session
 	ch         *amqp.Channel
 	group      string
+	from       string // the queue's name
 	consumer   string
 	number     uint64
 	deliveries <-chan amqp.Delivery
@@ -55,9 +56,9 @@ type subscription struct {
 // tagBits is how many bits of a tag are the channel's.
 const tagBits = 40
 
-func newSubscription(q *Queue, s *session, ch *amqp.Channel, group string, number uint64) *subscription {
+func newSubscription(q *Queue, s *session, ch *amqp.Channel, group, from string, number uint64) *subscription {
 	sub := &subscription{
-		q: q, s: s, ch: ch, group: group, number: number,
+		q: q, s: s, ch: ch, group: group, from: from, number: number,
 		consumer:  fmt.Sprintf("hookonce-%d", number),
 		c:         make(chan queue.Received),
 		stop:      make(chan struct{}),
@@ -125,7 +126,7 @@ func (s *subscription) lost() {
 			s.fail(errors.New("the connection was closed"))
 			return
 		}
-		s.fail(fmt.Errorf("the broker ended the subscription to %s: was the queue deleted?", GroupQueue(s.group)))
+		s.fail(fmt.Errorf("the broker ended the subscription to %s: was the queue deleted?", s.from))
 	}
 }
 
@@ -155,7 +156,7 @@ func (s *subscription) receive(d amqp.Delivery) {
 	}
 	wait := r.Due.Sub(now)
 	switch {
-	case r.Invalid != nil || wait <= 0:
+	case r.Invalid != nil || wait <= 0 || s.from == DeadQueue(s.group):
 		s.emit(r)
 	case wait <= early || s.group == queue.Unrouted:
 		s.emitters.Go(func() { s.hold(r, d.DeliveryTag, wait) })
@@ -239,5 +240,5 @@ func (s *subscription) Err() error {
 	if s.err == nil {
 		return nil
 	}
-	return fmt.Errorf("subscription to %s ended: %w", GroupQueue(s.group), s.err)
+	return fmt.Errorf("subscription to %s ended: %w", s.from, s.err)
 }
