@@ -21,6 +21,7 @@ import (
 // scope is what "when" sees.
 type scope struct {
 	JSON    any            `expr:"json"`
+	Context any            `expr:"context"` // what the parents of a batch's item say
 	Headers map[string]any `expr:"headers"`
 	Key     string         `expr:"key"`
 	Source  string         `expr:"source"`
@@ -35,7 +36,7 @@ type answer struct {
 }
 
 // CompileWhen compiles the condition of an effect, an expression over json,
-// headers, key, source and type. A missing path is nil, which is neither true
+// headers, context, key, source and type. A missing path is nil, which is neither true
 // nor more, less or equal to anything but nil. An expression that fails on an
 // event (a text compared with a number) is permanent: the event stays what it is.
 func CompileWhen(text string) (func(hookonce.Event) (bool, error), error) {

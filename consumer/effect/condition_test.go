@@ -44,6 +44,34 @@ func TestWhenDecidesByTheEvent(t *testing.T) {
 	}
 }
 
+// What the parents of a batch's item say is there too.
+func TestConditionsAndRequestsKnowTheContext(t *testing.T) {
+	e := event(`{"id":"wamid.1"}`)
+	e.Context = []byte(`{"phone":"+55","contact":{"name":"Zoé 😀","n":7}}`)
+	when, err := effect.CompileWhen(`context.contact.n > 6 and context.nothing == nil`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ok, err := when(e); !ok || err != nil {
+		t.Errorf("when: %v, %v", ok, err)
+	}
+	once, err := effect.CompileOncePer("context:{phone}:{json:id}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if value, err := once(e); value != "+55:wamid.1" || err != nil {
+		t.Errorf("once_per: %q, %v", value, err)
+	}
+	f, err := effect.Forward{URL: "https://h.example.com", Headers: []string{"Hookonce-Context"}}.Compile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	if err := f.Preview(&b, consumer.Try{Event: e}); err != nil || !strings.Contains(b.String(), `Hookonce-Context: {"phone":"+55","contact":{"name":"Zo\u00e9 \ud83d\ude00","n":7}}`) {
+		t.Errorf("forward: %v\n%s", err, b.String())
+	}
+}
+
 // A condition that cannot be told is a failure for a person, never a skip.
 func TestWhenFailsOnWhatCannotBeCompared(t *testing.T) {
 	for _, text := range []string{`json.id > 5`, `json.id`, `not json.id`, `json.n and true`, `json.n ? true : false`, `json.id + 1 > 2`, `json.n contains "x"`, `any(json.n, true)`, `json.id matches json.bad`} {

@@ -11,7 +11,7 @@
 // by the setting it is in: see [Problems].
 //
 // Parameters are named in a statement (":order_id") and filled from the event:
-// "json:order.id", "header:X-Id", "key", "source", "type", "body",
+// "json:order.id", "header:X-Id", "context:contacts.0", "key", "source", "type", "body",
 // "received_at", or several JSON paths. A path that is missing is NULL. In a
 // template ({{ .json.order.id }}) it is a permanent failure, as no later try
 // brings what is not there; in an expression (json.order.total > 0) it is nil.

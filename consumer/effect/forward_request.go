@@ -8,18 +8,25 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf16"
 
 	"github.com/hookonce/hookonce"
 	"github.com/hookonce/hookonce/consumer"
 )
 
-const signatureHeader = "webhook-signature"
+const (
+	signatureHeader = "webhook-signature"
+	// contextHeader, named among the headers to pass on, tells the target what
+	// the parents of a batch's item say, as JSON.
+	contextHeader = "Hookonce-Context"
+)
 
 // request is one POST of the event.
 func (f *Forwarder) request(ctx context.Context, t consumer.Try) (*http.Request, error) {
@@ -34,6 +41,10 @@ func (f *Forwarder) request(ctx context.Context, t consumer.Try) (*http.Request,
 
 	h := req.Header
 	for _, name := range f.Headers {
+		if http.CanonicalHeaderKey(name) == contextHeader && len(t.Event.Context) > 0 {
+			h.Set(contextHeader, asciiJSON(t.Event.Context))
+			continue
+		}
 		if value, ok := t.Event.Header[http.CanonicalHeaderKey(name)]; ok && !control(value) {
 			h.Set(name, value)
 		}
@@ -56,6 +67,24 @@ func (f *Forwarder) request(ctx context.Context, t consumer.Try) (*http.Request,
 		sign(h, f.keys, strings.ReplaceAll(key, ".", "%2E"), f.Now(), t.Event.Body)
 	}
 	return req, nil
+}
+
+// asciiJSON writes a JSON document so that a header can hold it.
+func asciiJSON(doc []byte) string {
+	var b strings.Builder
+	for _, r := range string(doc) {
+		switch {
+		case r < ' ':
+			b.WriteByte(' ') // white space between values: strings have none
+		case r < 0x7f:
+			b.WriteRune(r)
+		default:
+			for _, u := range utf16.Encode([]rune{r}) {
+				fmt.Fprintf(&b, `\u%04x`, u)
+			}
+		}
+	}
+	return b.String()
 }
 
 // headerKey is a downstream key for a header, and for a reader that compares
@@ -123,7 +152,7 @@ func mayPass(name string) string {
 		return r <= ' ' || r > '~' || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
 	}):
 		return strconv.Quote(name) + " is not a header's name"
-	case slices.Contains(ours, canonical) || strings.HasPrefix(canonical, "Hookonce-") || strings.HasPrefix(canonical, "Proxy-"):
+	case slices.Contains(ours, canonical) || strings.HasPrefix(canonical, "Hookonce-") && canonical != contextHeader || strings.HasPrefix(canonical, "Proxy-"):
 		return canonical + " is not passed on: the request has its own, or it would give a credential away; remove it"
 	}
 	return ""

@@ -96,7 +96,7 @@ func sqliteNumber(text string) any {
 
 // input is what recipes read of an event.
 func input(e *hookonce.Event) *recipe.Input {
-	in := &recipe.Input{Key: e.Key.String(), Source: e.Key.Source, Type: e.Type, ReceivedAt: e.ReceivedAt, Context: e.Context}
+	in := &recipe.Input{Key: e.Key.String(), Source: e.Key.Source, Type: e.Type, ReceivedAt: e.ReceivedAt}
 	if len(e.Header) > 0 {
 		in.Header = make(http.Header, len(e.Header))
 		for k, v := range e.Header {
@@ -105,6 +105,9 @@ func input(e *hookonce.Event) *recipe.Input {
 	}
 	if jsonpath.Valid(e.Body) == nil {
 		in.JSON = e.Body
+	}
+	if len(e.Context) > 0 && jsonpath.Valid(e.Context) == nil {
+		in.Context = e.Context
 	}
 	return in
 }

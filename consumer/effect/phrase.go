@@ -30,7 +30,7 @@ func parsePhrase(text string) (phrase, error) {
 	case prefix == "json" && !strings.Contains(rest, "{"):
 		path, err := jsonpath.Parse(rest)
 		return phrase{path: &path}, err
-	case prefix == "json" || prefix == "header":
+	case prefix == "json" || prefix == "header" || prefix == "context":
 		r, err := recipe.Parse(text)
 		return phrase{recipe: &r}, err
 	}

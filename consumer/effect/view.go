@@ -33,6 +33,9 @@ func (v *view) scope() scope {
 	if v.in.JSON != nil {
 		s.JSON = jsonpath.Tree(v.in.JSON, calculable)
 	}
+	if v.in.Context != nil {
+		s.Context = jsonpath.Tree(v.in.Context, calculable)
+	}
 	return s
 }
 
@@ -46,6 +49,9 @@ func (v *view) forTemplates() map[string]any {
 		}
 		if v.in.JSON != nil {
 			v.data["json"] = withoutNulls(jsonpath.Tree(v.in.JSON, printable))
+		}
+		if v.in.Context != nil {
+			v.data["context"] = withoutNulls(jsonpath.Tree(v.in.Context, printable))
 		}
 	}
 	return v.data

@@ -39,7 +39,7 @@ func (c *cli) effectsTry() *cobra.Command {
 		Use: "try --event FILE", Short: "Print what the effects would do with an event, and do nothing", Args: noArgs,
 		Long: `Print what the effects would do with an event, and do nothing: the SQL with its
 values, the e-mail, the request. FILE holds the event's body, or a JSON object
-{"key", "type", "source", "headers", "body"}; "-" is stdin. No server is asked
+{"key", "type", "source", "headers", "context", "body"}; "-" is stdin. No server is asked
 and no secret is needed.`,
 		RunE: func(*cobra.Command, []string) error { return t.run() },
 	}
@@ -219,6 +219,7 @@ type whole struct {
 	ContentType string            `json:"content_type"`
 	Headers     map[string]string `json:"headers"`
 	ReceivedAt  time.Time         `json:"received_at"`
+	Context     json.RawMessage   `json:"context"`
 	Body        json.RawMessage   `json:"body"`
 }
 
@@ -233,7 +234,7 @@ func parseEvent(text []byte) (hookonce.Event, error) {
 	if err := json.Unmarshal(text, &w); err != nil {
 		return hookonce.Event{}, fmt.Errorf("is not {key, source, type, headers, body}: %w", err)
 	}
-	e := hookonce.Event{Type: w.Type, ContentType: w.ContentType, Body: w.Body, ReceivedAt: w.ReceivedAt, Key: hookonce.Key{Source: w.Source, ID: w.Key}}
+	e := hookonce.Event{Type: w.Type, ContentType: w.ContentType, Body: w.Body, Context: w.Context, ReceivedAt: w.ReceivedAt, Key: hookonce.Key{Source: w.Source, ID: w.Key}}
 	if e.ContentType == "" {
 		e.ContentType = "application/json"
 	}
@@ -256,7 +257,7 @@ func parseEvent(text []byte) (hookonce.Event, error) {
 	return e, nil
 }
 
-var wholeNames = []string{"key", "source", "type", "content_type", "headers", "received_at", "body"}
+var wholeNames = []string{"key", "source", "type", "content_type", "headers", "received_at", "context", "body"}
 
 func isWhole(text []byte) bool {
 	var members map[string]json.RawMessage
@@ -274,7 +275,7 @@ func isWhole(text []byte) bool {
 // asSource fills in what the source's own recipes find. A preset that is not
 // changed keeps its recipes to itself: then the flags say.
 func asSource(s *config.Source, e *hookonce.Event) {
-	in := &recipe.Input{Source: e.Key.Source, Header: http.Header{}}
+	in := &recipe.Input{Source: e.Key.Source, Header: http.Header{}, Context: e.Context}
 	for name, value := range e.Header {
 		in.Header.Set(name, value)
 	}
