@@ -106,7 +106,7 @@ func (k *checker) verify(s *Source, preset provider.Preset, at string) {
 		k.failed(at+".verify") || k.failed(at+".secrets") || !k.role.receives() {
 		return
 	}
-	if len(s.Secrets) == 0 && !(own && preset.NoSecrets) {
+	if len(s.Secrets)+len(v.Keys) == 0 && !(own && preset.NoSecrets) {
 		k.bad(at+".secrets", "no secret to verify deliveries with: set secrets: [ \"${NAME}\" ]%s", k.orUnsigned(s))
 		return
 	}

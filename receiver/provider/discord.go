@@ -20,6 +20,7 @@ func discord() Preset {
 		Secrets:  "the application's public key, hexadecimal",
 		Trap: "Webhook events have no id: the key is application, type, time and whom it is about. PING has type 0 for events and is answered " +
 			"204, and type 1 for interactions, answered {\"type\":1}. Discord probes with wrong signatures and drops the URL that takes them.",
+		Takes: []string{"keys"},
 		Verifier: func(s Settings) (Verifier, error) {
 			tolerance, err := s.timed()
 			if err != nil {

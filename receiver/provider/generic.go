@@ -88,6 +88,8 @@ func Generic(s Settings) (Verifier, error) {
 			}
 		}
 		return open{}, nil
+	case "rsa", "rsa-sha512", "ecdsa", "ed25519":
+		s.Secrets = slices.Concat(s.Secrets, s.Keys)
 	case "basic":
 		return basic(s)
 	case "bearer":

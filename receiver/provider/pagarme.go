@@ -23,6 +23,7 @@ func pagarme() Preset {
 			"without a plugin get the signature is not known: choose a scheme that your deliveries carry.",
 		Schemes:   []string{"rs256", "basic", "hmac-sha1"},
 		NoSecrets: true,
+		Takes:     []string{"keys", "keys_url"},
 		Verifier:  newPagarme,
 		Keys:      []string{"json:id", "form:{id}:{old_status}:{current_status}"},
 		Types:     []string{"json:type", "form:event"},

@@ -24,6 +24,7 @@ func pagbank() Preset {
 		Secrets: "the account's token, or the public key of type webhook that the API gives you",
 		Trap: "The body is the order or charge itself, without an event id: its id is shared by all its states. The key is the id and every " +
 			"charge with its status. The token's header is reported missing in the sandbox.",
+		Takes:    []string{"keys"},
 		Verifier: newPagbank,
 		Keys:     []string{"json:{id}:{context:state}"},
 		Types:    []string{"context:kind"},

@@ -34,6 +34,7 @@ func paypal() Preset {
 			"matters should look the resource up. PAYPAL-TRANSMISSION-ID and -TIME describe one transmission.",
 		NoSecrets: true,
 		Tolerance: 4 * 24 * time.Hour, // 25 attempts over 3 days; whether they are signed anew is not documented
+		Takes:     []string{"keys", "id"},
 		Verifier:  newPaypal,
 		Volatile:  map[string]string{"header:Paypal-Transmission-Id": "names one transmission", "header:Paypal-Transmission-Time": "is the time of sending", "header:Paypal-Transmission-Sig": "is a signature"},
 		Keys:      []string{"json:id"},

@@ -201,6 +201,30 @@ func TestSecretsOfTheWrongKind(t *testing.T) {
 	}
 }
 
+// TestSettingsThatNothingReads are refused: who writes one believes in it.
+func TestSettingsThatNothingReads(t *testing.T) {
+	public := vectors(t)["sendgrid"].Key
+	for _, test := range []struct {
+		preset   string
+		settings provider.Settings
+		want     error
+	}{
+		{"stripe", provider.Settings{Secrets: []string{"s"}, Keys: []string{public}}, provider.ErrConfig},
+		{"stripe", provider.Settings{Secrets: []string{"s"}, ID: "x"}, provider.ErrConfig},
+		{"stripe", provider.Settings{Secrets: []string{"s"}, KeysURL: "https://example.com"}, provider.ErrConfig},
+		{"github", provider.Settings{Secrets: []string{"s"}, Token: "x"}, provider.ErrConfig},
+		{"github", provider.Settings{Secrets: []string{"s"}, Header: "X"}, provider.ErrConfig},
+		{"github", provider.Settings{Secrets: []string{"s"}, Over: "air"}, provider.ErrConfig},
+		{"sendgrid", provider.Settings{Keys: []string{public}}, nil},
+		{"whatsapp", provider.Settings{Secrets: []string{"s"}, Token: "x"}, nil},
+		{"vtex", provider.Settings{Secrets: []string{"s"}, Header: "X"}, nil},
+		{"github", provider.Settings{Scheme: "ecdsa", Keys: []string{public}}, nil},
+	} {
+		_, err := lookup(t, test.preset).NewVerifier(test.settings)
+		wantErr(t, test.preset, err, test.want)
+	}
+}
+
 // TestOwnSchemes: any source may bring its own verification.
 func TestOwnSchemes(t *testing.T) {
 	key := ed25519.NewKeyFromSeed([]byte("0123456789abcdef0123456789abcdef"))

@@ -163,6 +163,9 @@ type Preset struct {
 	Verifier func(Settings) (Verifier, error)
 	// Tolerance is for signed timestamps; 0 is [DefaultTolerance].
 	Tolerance time.Duration
+	// Takes are the parts of verify: that the preset's own verification reads,
+	// beside scheme and tolerance: header, keys, keys_url, id, token.
+	Takes []string
 	// NoSecrets: deliveries are verified without a secret of the user's.
 	NoSecrets bool
 

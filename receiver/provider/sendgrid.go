@@ -23,6 +23,7 @@ func sendgrid() Preset {
 			"key is mail, event, time and message. Senders have been seen to give a repeat another sg_event_id: then name " +
 			"key: [ \"json:{email}:{event}:{timestamp}:{sg_message_id}\" ].",
 		Tolerance: 24 * time.Hour,
+		Takes:     []string{"keys"},
 		Verifier: func(s Settings) (Verifier, error) {
 			tolerance, err := s.timed()
 			if err != nil {

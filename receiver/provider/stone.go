@@ -30,6 +30,7 @@ func stone() Preset {
 		Trap: "The body is encrypted anew for each attempt, jti and event_notified_at too: its hash is no key. The event id's header is not " +
 			"signed: what is signed once (jti) is taken once. To decrypt proves nothing: everybody has your public key. The event's body is " +
 			"what was signed, decrypted.",
+		Takes:     []string{"keys", "keys_url"},
 		Verifier:  newStone,
 		Volatile:  map[string]string{"json:jti": "is made anew for each attempt", "json:event_notified_at": "is the time of sending"},
 		Keys:      []string{"header:" + stoneID},

@@ -26,15 +26,25 @@ func (p Preset) NewVerifier(s Settings) (Verifier, error) {
 	if p.Name == "generic" || s.Scheme != "" && !slices.Contains(p.Schemes, s.Scheme) {
 		return Generic(s)
 	}
-	if s.Encoding+s.Prefix+s.Signed+s.Timestamp+s.SecretEncoding != "" || s.Header != "" && !p.takesHeader(s.Scheme) {
+	if s.Encoding+s.Prefix+s.Signed+s.Timestamp+s.SecretEncoding != "" || s.Header != "" && !p.takes("header") && s.Scheme != "static" {
 		return nil, fmt.Errorf("%w: provider %s has a verification of its own; to replace it name a verify.scheme, such as %s",
 			ErrConfig, p.Name, SchemeHMACSHA256)
+	}
+	for _, part := range []struct {
+		name string
+		set  bool
+	}{{"keys", len(s.Keys) > 0}, {"keys_url", s.KeysURL != ""}, {"id", s.ID != ""}, {"token", s.Token != ""}} {
+		if part.set && !p.takes(part.name) {
+			return nil, fmt.Errorf("%w: provider %s does not use verify.%s; remove it", ErrConfig, p.Name, part.name)
+		}
+	}
+	if p.takes("keys") && p.Name != "stone-openbank" { // which has a secret of the user's as well
+		s.Secrets = slices.Concat(s.Secrets, s.Keys)
 	}
 	return p.Verifier(s)
 }
 
-// takesHeader tells whether the header of a static secret is the user's to choose.
-func (p Preset) takesHeader(scheme string) bool { return p.Name == "vtex" || scheme == "static" }
+func (p Preset) takes(name string) bool { return slices.Contains(p.Takes, name) }
 
 // overWire verifies what came over the wire.
 type overWire struct{ Verifier }

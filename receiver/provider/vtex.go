@@ -9,6 +9,7 @@ func vtex() Preset {
 		Verifies: "a header that you name in the hook's configuration (verify.header; X-Hookonce-Token by default); the body is not signed",
 		Secrets:  "the value of that header",
 		Trap:     "one order passes many states, and may pass one twice: OrderId alone, or with State, merges them. Only 200 within 5 s counts.",
+		Takes:    []string{"header"},
 		Verifier: headerSecret("X-Hookonce-Token"),
 		Keys:     []string{"json:{Origin.Account}:{OrderId}:{State}:{CurrentChange}", "json::{OrderId}:{State}:{CurrentChange}"},
 		Types:    []string{"json:State"},

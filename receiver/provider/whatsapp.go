@@ -22,6 +22,7 @@ func whatsapp() Preset {
 		Secrets:  "the app secret of the Meta app; verify: { token: … } is what you type in as verify token",
 		Trap: "One wamid comes as sent, delivered, read and failed: as a key it loses all but the first. entry[].id is your account, not an event. " +
 			"A redelivered batch may be composed differently. Meta signs the escaped form (\\u00e9): never parse and write the body again first.",
+		Takes:    []string{"token"},
 		Verifier: bodyHMAC("X-Hub-Signature-256", "hex", "sha256="),
 		Keys: []string{
 			"json:{context:metadata.phone_number_id}:{id}:{status}", // statuses

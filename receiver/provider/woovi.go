@@ -23,6 +23,7 @@ func woovi() Preset {
 		Trap: "There is no event id, and correlationID alone merges created, completed and expired: event is part of the key. Signed means " +
 			"\"by Woovi\", not \"for you\". The HMAC of the documentation's example does not match its body.",
 		NoSecrets: true,
+		Takes:     []string{"keys", "keys_url", "id"},
 		Verifier:  newWoovi,
 		Keys: []string{
 			"json:{event}:charge:{charge.transactionID}", "json:{event}:charge:{charge.correlationID}", "json:{event}:pix:{pix.endToEndId}",
