@@ -23,7 +23,7 @@ func (s *Store) Poison(ctx context.Context) error {
 			return err
 		}
 		t.wake = append(t.wake, "nobody")
-		if _, err := t.insert(ctx, sqlAddEntry, 1, 1, []byte("poison")); err != nil {
+		if _, err := t.exec(ctx, sqlAddEntry, nil, 1, 1, []byte("poison")); err != nil {
 			return err
 		}
 		return errPoison

@@ -12,18 +12,20 @@ import (
 	"github.com/hookonce/hookonce/internal/wire"
 )
 
-// accept writes a claimed event where it waits, and returns the id of its
-// outbox entry; 0 in the queue mode. Beyond the bounds it writes nothing and
-// returns hookonce.ErrOutboxFull.
-func (t *txn) accept(ctx context.Context, e hookonce.Event, now int64) (int64, error) {
-	if t.s.o.Route != nil {
-		return 0, t.enqueue(ctx, t.s.route(e), wire.Delivery{Event: e}, now, bounded)
+// reserve counts in what the claim's event takes; beyond the bounds it changes
+// nothing and returns hookonce.ErrOutboxFull.
+func (p *claiming) reserve(t *txn) error {
+	n := int64(max(len(p.groups), 1))
+	return t.reserve(n, n*int64(len(p.event)), bounded)
+}
+
+// accept writes a claimed event, which was counted in, where it waits.
+func (t *txn) accept(ctx context.Context, p *claiming, id, now int64) error {
+	if p.groups != nil {
+		return t.addRows(ctx, p.groups, p.event, now, now)
 	}
-	data := entry.Marshal(e)
-	if err := t.reserve(1, int64(len(data)), bounded); err != nil {
-		return 0, err
-	}
-	return t.insert(ctx, sqlAddEntry, now, len(data), data)
+	_, err := t.exec(ctx, sqlAddEntry, id, now, len(p.event), p.event)
+	return err
 }
 
 // route is where a new event goes.

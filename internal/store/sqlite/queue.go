@@ -30,8 +30,13 @@ func (t *txn) enqueue(ctx context.Context, groups []string, d wire.Delivery, now
 	if err := t.reserve(n, n*int64(len(payload)), b); err != nil {
 		return err
 	}
+	return t.addRows(ctx, groups, payload, dueMillis(d.Due, now), now)
+}
+
+// addRows writes rows that were counted in.
+func (t *txn) addRows(ctx context.Context, groups []string, payload []byte, due, now int64) error {
 	for _, g := range groups {
-		if _, err := t.insert(ctx, sqlAddRow, g, dueMillis(d.Due, now), now, len(payload), payload); err != nil {
+		if _, err := t.exec(ctx, sqlAddRow, g, due, now, len(payload), payload); err != nil {
 			return err
 		}
 	}

@@ -77,6 +77,11 @@ type Store struct {
 	stmts   map[string]*sql.Stmt // prepared on db
 	writer  *batch.Batcher[*op, []error]
 
+	// Of the writer's goroutine alone: the last outbox id that was given, and
+	// whether claims look before they write.
+	lastEntry int64
+	lookFirst bool
+
 	// tags number the deliveries of all subscriptions, so that none can settle
 	// what another was handed.
 	tags atomic.Uint64
@@ -148,6 +153,9 @@ func (s *Store) open(ctx context.Context) error {
 		return err
 	}
 	if s.stmts, err = prepare(ctx, s.db); err != nil {
+		return err
+	}
+	if err := s.db.QueryRowContext(ctx, sqlLastEntry).Scan(&s.lastEntry); err != nil {
 		return err
 	}
 	s.reads, err = openDB(ctx, path, reading)

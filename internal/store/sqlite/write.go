@@ -28,6 +28,8 @@ type txn struct {
 	tx     *sql.Tx
 	counts          // what waits, as this transaction sees it
 	wake   []string // groups that got a row
+	// Claims, and of them those whose key was taken.
+	claims, known int
 }
 
 // counts is the row of hookonce_counters.
@@ -39,15 +41,6 @@ func (t *txn) stmt(ctx context.Context, query string) *sql.Stmt {
 
 func (t *txn) exec(ctx context.Context, query string, args ...any) (sql.Result, error) {
 	return t.stmt(ctx, query).ExecContext(ctx, args...)
-}
-
-// insert runs an insert and returns the new row's id.
-func (t *txn) insert(ctx context.Context, query string, args ...any) (int64, error) {
-	res, err := t.exec(ctx, query, args...)
-	if err != nil {
-		return 0, err
-	}
-	return res.LastInsertId()
 }
 
 // remove runs a delete that returns the sizes of the rows, and counts them off.
@@ -128,6 +121,9 @@ func (s *Store) transaction(ctx context.Context, ops []*op, run func(context.Con
 	}
 	if err := tx.Commit(); err != nil {
 		return nil, err
+	}
+	if t.claims > 0 {
+		s.lookFirst = 2*t.known > t.claims
 	}
 	s.nudge(t.wake...)
 	return out, nil
