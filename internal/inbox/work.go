@@ -92,6 +92,9 @@ func (e *HeldError) Error() string {
 // was written, and they are to be tried one by one.
 var ErrApart = errors.New("to be tried one by one")
 
+// errSavepoints says that one of several works failed, and not which.
+var errSavepoints = errors.New("one of several works failed")
+
 // longest is how long one transaction takes on further works.
 const longest = 25 * time.Millisecond
 
@@ -121,6 +124,8 @@ func (b *Inbox) Apply(ctx context.Context, works []Work) ([]Result, error) {
 		switch {
 		case err == nil:
 			return a.results, nil
+		case errors.Is(err, errSavepoints):
+			a.apart = true
 		case errors.As(err, &one):
 			a.drop(one)
 		case deadlocked(err) && len(a.todo) > 1, atCommit(err) && len(a.todo) > 1:
@@ -300,8 +305,11 @@ func (a *applying) flush(ctx context.Context) error {
 	all, of := a.inOrder()
 	if len(all) > 0 {
 		if n, err := a.b.o.Pipeline(ctx, a.conn, a.tx, all); err != nil {
-			if n < 0 || n >= len(of) {
+			switch {
+			case n < 0 || n >= len(of):
 				return fmt.Errorf("inbox: statements: %w", err)
+			case len(a.pending) > 1 && !deadlocked(err):
+				return errSavepoints // a statement that cannot be parsed is told by the first one
 			}
 			return a.blame(of[n], err)
 		}

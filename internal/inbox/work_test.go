@@ -158,6 +158,20 @@ func TestALostLeaseRollsBackItsWorkAndNoOther(t *testing.T) {
 	})
 }
 
+func TestAStatementThatCannotBeParsedIsItsOwnersFailure(t *testing.T) {
+	each(t, func(e *env) {
+		e.tickets()
+		leases := e.runAll(e.events(3)...)
+		works := []inbox.Work{e.ticketWork(0, leases[0]), e.ticketWork(0, leases[1]), e.ticketWork(0, leases[2])}
+		works[2].Statements = []inbox.Statement{{Text: "INSERT INTO nowhere VALUES (1)"}}
+		for i, r := range e.applyAll(works) {
+			if (i == 2) != (r.Err != nil) {
+				e.Errorf("work %d: %+v", i, r)
+			}
+		}
+	})
+}
+
 // Two transactions that change the same rows in another order end in a
 // deadlock in Postgres: nothing of it is lost or done twice.
 func TestADeadlockAsksToBeTriedOneByOne(t *testing.T) {
