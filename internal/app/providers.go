@@ -24,6 +24,8 @@ type presetPage struct {
 	presetLine
 	Verifies  string   `json:"verifies"`
 	Schemes   []string `json:"schemes,omitempty"`
+	Takes     []string `json:"takes,omitempty"`
+	Tolerance string   `json:"tolerance"`
 	Secrets   string   `json:"secrets"`
 	Type      string   `json:"type"`
 	Created   string   `json:"created,omitempty"`
@@ -48,10 +50,13 @@ func lineOf(p provider.Preset) presetLine {
 
 func pageOf(p provider.Preset) presetPage {
 	page := presetPage{
-		presetLine: lineOf(p), Verifies: p.Verifies, Schemes: p.Schemes, Secrets: p.Secrets, Type: strings.Join(p.Types, ", "),
+		presetLine: lineOf(p), Verifies: p.Verifies, Schemes: p.Schemes, Takes: p.Takes, Tolerance: provider.DefaultTolerance.String(), Secrets: p.Secrets, Type: strings.Join(p.Types, ", "),
 		Created: p.Created, Entity: p.Entity, Version: p.Version,
 		Split: p.Batches, Handshake: p.Probe != nil || p.Handshake != nil,
 		Status: p.Status, Body: p.Body, Retention: "45d", OnNoKey: "reject", Trap: p.Trap,
+	}
+	if p.Tolerance != 0 {
+		page.Tolerance = p.Tolerance.String()
 	}
 	if page.Status == 0 {
 		page.Status = 200
@@ -140,6 +145,8 @@ func (c *cli) printPage(p presetPage) error {
 		{"docs", p.Docs},
 		{"verifies", p.Verifies},
 		{"schemes", strings.Join(p.Schemes, ", ")},
+		{"takes", verifyParts(p.Takes)},
+		{"tolerance", p.Tolerance + ", where a time is signed"},
 		{"secrets", p.Secrets},
 		{"key", p.Key},
 		{"dedup", p.Dedup},
@@ -160,6 +167,14 @@ func (c *cli) printPage(p presetPage) error {
 	}
 	fmt.Fprintf(c.stdout, "\na source for trying (send --provider %s), with secrets that everybody knows:\n\nsources:\n%s", p.Name, entry)
 	return nil
+}
+
+// verifyParts are the parts of verify: that a preset reads.
+func verifyParts(names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	return "verify." + strings.Join(names, ", verify.")
 }
 
 var confidenceMeans = map[string]string{
