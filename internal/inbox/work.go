@@ -243,6 +243,12 @@ func (a *applying) one(ctx context.Context, i int) error {
 		return nil
 	}
 	if w.Tx == nil {
+		if a.sameEntity(w) {
+			// Statements that travel together are sorted, and versions are not to be.
+			if err := a.flush(ctx); err != nil {
+				return err
+			}
+		}
 		a.pending = append(a.pending, i)
 		return nil
 	}
@@ -254,6 +260,14 @@ func (a *applying) one(ctx context.Context, i int) error {
 	}
 	a.recorded = append(a.recorded, i)
 	return nil
+}
+
+// sameEntity says that a pending work is about the same entity as w.
+func (a *applying) sameEntity(w Work) bool {
+	return w.Latest != nil && slices.ContainsFunc(a.pending, func(i int) bool {
+		other := a.works[i]
+		return other.Latest != nil && other.Latest.Entity == w.Latest.Entity && other.Step.Name == w.Step.Name
+	})
 }
 
 // blame makes an error one work's own, unless the database chose it at random.
