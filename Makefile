@@ -38,10 +38,11 @@ lint: $(GOFUMPT) $(STATICCHECK) ## gofumpt, go vet, staticcheck
 fmt: $(GOFUMPT) ## format with gofumpt
 	$(GOFUMPT) -w .
 
-bench: deps $(TOOLS)/harness ## one table of what a delivery costs (ROUNDS, SECONDS, ROWS=regexp), then go test -bench
+bench: deps $(TOOLS)/harness ## two tables of what a delivery costs (ROUNDS, SECONDS, ROWS=regexp), then go test -bench
 	@go test $(TAGS) -c -o $(TOOLS)/load ./test/load
 	@$(TOOLS)/load -table -rounds $${ROUNDS:-5} -seconds $${SECONDS:-3} -rows "$${ROWS:-}"
-	@$(TOOLS)/harness go test $(TAGS) -run '^$$' -bench . -benchmem ./receiver ./publisher ./internal/batch ./internal/store/...
+	@$(TOOLS)/load -consume -rounds $${ROUNDS:-5} -events 60000 -rows "$${ROWS:-}"
+	@$(TOOLS)/harness go test $(TAGS) -run '^$$' -bench . -benchmem ./receiver ./publisher ./consumer ./internal/batch ./internal/store/...
 
 fuzz: ## every fuzz target for FUZZTIME (default 30s) each
 	@sh test/fuzz.sh $(PKG)

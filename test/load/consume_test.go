@@ -26,7 +26,6 @@ import (
 	"github.com/hookonce/hookonce/internal/rabbit"
 	"github.com/hookonce/hookonce/internal/store/postgres"
 	"github.com/hookonce/hookonce/internal/store/sqlite"
-	"github.com/hookonce/hookonce/internal/topic"
 	"github.com/hookonce/hookonce/internal/wire"
 )
 
@@ -50,7 +49,7 @@ func consumptions() []consumption {
 		row("sql effect, 100 hot rows", "hot", "postgres"),
 		row("empty handler", "empty", "postgres"),
 		row("outside effect that does nothing", "outside", "postgres"),
-		row("Go step with a transaction", "tx", "postgres"),
+		row("Go handler with Delivery.Tx", "tx", "postgres"),
 		row("sql effect, embedded SQLite", "sql", "sqlite"),
 	}
 }
@@ -259,10 +258,8 @@ func serveConsume(ctx context.Context, s *served, set setup) error {
 	if err != nil {
 		return err
 	}
-	group := consumer.Group{
-		Name: groupName, Match: []topic.Pattern{must(topic.Parse("#"))}, Prefetch: consumePrefetch,
-		Concurrency: 256, Steps: []consumer.Step{effectStep(set.Effect)},
-	}
+	group := effectGroup(set.Effect)
+	group.Name, group.Prefetch, group.Concurrency = groupName, consumePrefetch, 256
 	q := &counted{done: make(chan struct{})}
 	q.left.Store(int64(set.Events))
 	work, stop := context.WithCancel(ctx)
@@ -366,11 +363,24 @@ func embeddedQueue(ctx context.Context, s *served, set setup) (queue.Queue, erro
 
 const insertOrder = "insert into orders (id, email, event) values ($1, $2, $3)"
 
-// effectStep is what is done with each event.
-func effectStep(name string) consumer.Step {
-	step := consumer.Step{Name: "effect"}
+// effectGroup is what is done with each event: by a handler or by a step.
+func effectGroup(name string) consumer.Group {
 	order := func(e hookonce.Event) []any { return []any{e.Key.ID, "ana@example.com", e.Key.String()} }
+	step := consumer.Step{Name: "effect"}
 	switch name {
+	case "empty":
+		return consumer.Group{Handlers: []consumer.Route{
+			consumer.HandleFunc("#", func(context.Context, *consumer.Delivery) error { return nil }),
+		}}
+	case "tx":
+		return consumer.Group{Handlers: []consumer.Route{
+			consumer.HandleFunc("#", func(ctx context.Context, d *consumer.Delivery) error {
+				return d.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+					_, err := tx.ExecContext(ctx, insertOrder, order(d.Event)...)
+					return err
+				})
+			}),
+		}}
 	case "sql":
 		step.Statements = func(e hookonce.Event) ([]consumer.Statement, error) {
 			return []consumer.Statement{{Text: insertOrder, Args: order(e)}}, nil
@@ -382,15 +392,8 @@ func effectStep(name string) consumer.Step {
 				Text: "update stock set left_over = left_over - 1 where product = $1", Args: []any{int(digest[0]) % 100},
 			}}, nil
 		}
-	case "empty":
-		step.Statements = func(hookonce.Event) ([]consumer.Statement, error) { return nil, nil }
 	case "outside":
 		step.Do = func(context.Context, consumer.Try) error { return nil }
-	case "tx":
-		step.Tx = func(ctx context.Context, tx *sql.Tx, e hookonce.Event) error {
-			_, err := tx.ExecContext(ctx, insertOrder, order(e)...)
-			return err
-		}
 	}
-	return step
+	return consumer.Group{Match: []consumer.Pattern{must(consumer.ParsePattern("#"))}, Steps: []consumer.Step{step}}
 }

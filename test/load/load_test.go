@@ -59,3 +59,27 @@ func TestDrain(t *testing.T) {
 		}
 	}
 }
+
+// TestConsume works off a small queue with every kind of consumer.
+func TestConsume(t *testing.T) {
+	ctx := t.Context()
+	list := consumptions()
+	var chosen []row
+	for _, c := range list {
+		chosen = append(chosen, row{name: c.name, set: c.set})
+	}
+	s, err := startServers(ctx, chosen)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.close()
+	var out bytes.Buffer
+	if err := consumeTable(ctx, &out, s, list, 1, 300); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range list {
+		if !strings.Contains(out.String(), c.name) {
+			t.Errorf("no row %q in\n%s", c.name, &out)
+		}
+	}
+}
