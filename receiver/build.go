@@ -141,6 +141,9 @@ func setKeys(s *source, cfg Source, preset provider.Preset) error {
 		s.needsForm = s.needsForm || r.NeedsForm()
 	}
 	var err error
+	if cfg.Body.Window == 0 {
+		cfg.Body.Window = preset.BodyWindow
+	}
 	s.hash, err = newBodyHash(cfg.Body)
 	return err
 }

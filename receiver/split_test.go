@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -249,8 +250,8 @@ func TestItemLimits(t *testing.T) {
 			t.Errorf("%d: status %d", i, w.Code)
 		}
 	}
-	if e := b.store.last(t).Event; e.Type != "account_update" || !strings.HasPrefix(e.Key.ID, "sha256:") {
-		t.Errorf("a field without ids: %s of type %s", e.Key, e.Type)
+	if c := b.store.last(t); c.Event.Type != "account_update" || !strings.HasPrefix(c.Event.Key.ID, "sha256:") || c.TTL != 24*time.Hour {
+		t.Errorf("a field without ids: %s of type %s for %s", c.Event.Key, c.Event.Type, c.TTL)
 	}
 }
 

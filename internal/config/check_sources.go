@@ -181,7 +181,7 @@ func (k *checker) keys(s *Source, preset provider.Preset, at string) {
 			k.bad(indexed(at+".previous_keys", i), "a hash of the body is known for its window only: leave it out, and set accept_rekey: true when the window is over")
 		}
 	}
-	usesBody := slices.Contains(s.Key, "body")
+	usesBody := slices.Contains(s.Key, "body") || len(s.Key) == 0 && slices.Contains(preset.Keys, "body")
 	switch {
 	case usesBody && (s.Body.Window <= 0 || s.Body.Window > s.Retention):
 		k.bad(at+".body.window", "must be more than 0 and at most the source's retention")

@@ -116,6 +116,9 @@ func (l *loader) fillSource(s *Source, name string, claimTTL time.Duration) {
 		tolerance = provider.DefaultTolerance
 	}
 	fill(l, &s.Verify.Tolerance, at+".verify.tolerance", tolerance)
+	if preset.BodyWindow != 0 {
+		fill(l, &s.Body.Window, at+".body.window", preset.BodyWindow)
+	}
 	fill(l, &s.Body.Window, at+".body.window", 10*time.Minute)
 	fill(l, &s.Dedup, at+".dedup", word(preset.NoDedup, None, "key"))
 	fill(l, &s.Entity, at+".entity", preset.Entity)

@@ -40,6 +40,7 @@ func TestPresetSpeaksFirst(t *testing.T) {
 		{"dedup", s["nuvemshop"].Dedup, "none"},
 		{"own dedup", s["counted"].Dedup, "key"},
 		{"tolerance", s["linear"].Verify.Tolerance, time.Minute},
+		{"window", s["evolution"].Body.Window, time.Hour},
 		{"own tolerance", s["evolution"].Verify.Tolerance, time.Hour},
 	} {
 		if test.got != test.want {

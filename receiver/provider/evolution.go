@@ -29,16 +29,17 @@ func evolution() Preset {
 		Verifier: newEvolution,
 		Volatile: map[string]string{"json:date_time": "is the time of sending", "json:data.messageId": "is a row of the sender's own database, missing where that is off", "json:apikey": "is a secret of the instance"},
 		Keys: []string{
-			"json:{instance}:{event}:{data.keyId}:{data.status}",             // messages.update
-			"json:{instance}:{event}:{data.key.id}:{data.key.fromMe}:",       // messages.upsert, send.message
-			"json:{instance}:{event}:id:{data.id}:{data.fromMe}",             // messages.delete
-			"json:{context:instance}:{context:event}:{keyId}:{status}",       // the same within a list
-			"json:{context:instance}:{context:event}:{key.id}:{key.fromMe}:", //
-			"json:{context:instance}:{context:event}:{key.id}",               //
+			"json:{instance}:{event}:{data.keyId}:{data.status}",       // messages.update
+			"json:{instance}:{event}:{data.key.id}:{data.key.fromMe}:", // messages.upsert, send.message
+			"json:{instance}:{event}:id:{data.id}:{data.fromMe}",       // messages.delete
+			"json:{context:instance}:{context:event}:{keyId}:{status}", // the same within a list
+			"json:{context:instance}:{context:event}:{key.id}:{key.fromMe}:",
+			"json:{context:instance}:{context:event}:{key.id}",
 			"body", // contacts, chats, presence and the like have no id
 		},
-		Types:   []string{"json:event", "context:event"},
-		Created: "json:data.messageTimestamp", Entity: "json:data.key.id", Version: "json:data.messageTimestamp",
+		BodyWindow: time.Hour, // the ten attempts take about 21 minutes, and date_time tells emissions apart
+		Types:      []string{"json:event", "context:event"},
+		Created:    "json:data.messageTimestamp", Entity: "json:data.key.id", Version: "json:data.messageTimestamp",
 		Split: splitEvolution, Batches: true,
 		ParkNoKey: true,
 		Sample: Sample{

@@ -176,6 +176,9 @@ type Preset struct {
 	NoDedup bool
 	// FreshBody: the body differs on each attempt, so that its hash is no key.
 	FreshBody bool
+	// BodyWindow is how long an equal body is a repeat, where the key "body"
+	// stands in for an id; 0 is 10 minutes.
+	BodyWindow time.Duration
 	// Volatile are parts of the request that look like a key and are none, as
 	// recipes, and why.
 	Volatile map[string]string

@@ -30,8 +30,9 @@ func whatsapp() Preset {
 			"json:::{id}:{status}", "json:::{id}",                   // no phone number
 			"body", // other fields have no id
 		},
-		Types:   []string{"json:{context:item}.{type}", "json:{context:item}.{status}", "context:item"},
-		Created: "json:timestamp", Entity: "json:id", Version: "json:timestamp",
+		BodyWindow: 24 * time.Hour, // most redeliveries; the state of a template may come back later
+		Types:      []string{"json:{context:item}.{type}", "json:{context:item}.{status}", "context:item"},
+		Created:    "json:timestamp", Entity: "json:id", Version: "json:timestamp",
 		Split: splitWhatsApp, Batches: true,
 		Probe:   metaChallenge,
 		Methods: []string{http.MethodGet},
