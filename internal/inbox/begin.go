@@ -26,7 +26,9 @@ type opening struct {
 
 // Begin asks what to do with deliveries to a group and, for those to be run,
 // takes their leases: all in one transaction, so that an error means that
-// nothing was taken. The verdicts stand in the order of the deliveries. Of
+// nothing was taken. When the database's machine fails, leases of the last
+// moments may be forgotten; their holders can then write nothing any more, and
+// the events come again. The verdicts stand in the order of the deliveries. Of
 // several deliveries of one event in the slice only one can be told to run.
 //
 // maxCrashes is the number of ended leases in one generation from which on the
@@ -40,7 +42,7 @@ func (b *Inbox) Begin(ctx context.Context, group string, ds []wire.Delivery, max
 		verdicts := make([]Verdict, len(ds))
 		s := &session{b: b, group: group, now: b.now(), maxCrashes: maxCrashes}
 		openings := s.prepare(ds, verdicts)
-		err := b.tx(ctx, "begin", func(tx *sql.Tx) error {
+		err := b.looseTx(ctx, "begin", func(tx *sql.Tx) error {
 			s.tx = tx
 			return s.run(ctx, openings)
 		})

@@ -29,6 +29,10 @@ type Dialect struct {
 	// rows is how many rows one insert writes at most: SQLite's time for
 	// parameters grows with the square of their number.
 	rows int
+	// looseLocal lets the commit of the transaction that it is run in not wait for
+	// the disk; loose and strict switch that for a connection, where there is no
+	// such statement.
+	looseLocal, loose, strict string
 	// selfMigrating databases are brought to the newest schema by CheckSchema.
 	selfMigrating bool
 }
@@ -38,9 +42,13 @@ var (
 	Postgres = Dialect{
 		name: "postgres", lock: " FOR UPDATE SKIP LOCKED", wait: " FOR UPDATE", contains: "strpos",
 		isolation: sql.LevelReadCommitted, arrays: true, rows: 10_000,
+		looseLocal: "SET LOCAL synchronous_commit TO off",
 	}
 	// SQLite keeps the tables beside the user's own, named hookonce_ and more.
-	SQLite = Dialect{name: "sqlite", contains: "instr", rows: 64, selfMigrating: true}
+	SQLite = Dialect{
+		name: "sqlite", contains: "instr", rows: 64, selfMigrating: true,
+		loose: "PRAGMA synchronous = NORMAL", strict: "PRAGMA synchronous = FULL",
+	}
 )
 
 // String is "postgres" or "sqlite".

@@ -3,6 +3,7 @@ package inbox
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"fmt"
 	"strconv"
 	"strings"
@@ -91,6 +92,47 @@ func (b *Inbox) q(statement string) string { return b.sub.Replace(statement) }
 // hands fn's error on as it is.
 func (b *Inbox) tx(ctx context.Context, what string, fn func(tx *sql.Tx) error) error {
 	tx, err := b.db.BeginTx(ctx, &sql.TxOptions{Isolation: b.d.isolation})
+	if err != nil {
+		return fmt.Errorf("inbox: %s: begin: %w", what, err)
+	}
+	defer func() { _ = tx.Rollback() }() // a no-op after the commit
+	if err := fn(tx); err != nil {
+		return err
+	}
+	if err := tx.Commit(); err != nil {
+		return fmt.Errorf("inbox: %s: commit: %w", what, err)
+	}
+	return nil
+}
+
+// looseTx is tx without waiting for the disk. It is for what may be forgotten
+// when the database's machine fails, and it alone: that an event is running.
+// Whatever follows from it, a started or done record, waits for the disk, and
+// brings this to it first.
+func (b *Inbox) looseTx(ctx context.Context, what string, fn func(tx *sql.Tx) error) (err error) {
+	if b.d.loose == "" {
+		return b.tx(ctx, what, func(tx *sql.Tx) error {
+			if _, err := tx.ExecContext(ctx, b.d.looseLocal); err != nil {
+				return fmt.Errorf("inbox: %s: %w", what, err)
+			}
+			return fn(tx)
+		})
+	}
+	conn, err := b.db.Conn(ctx)
+	if err != nil {
+		return fmt.Errorf("inbox: %s: begin: %w", what, err)
+	}
+	defer func() { _ = conn.Close() }() // back to the pool
+	if _, err := conn.ExecContext(ctx, b.d.loose); err != nil {
+		return fmt.Errorf("inbox: %s: %w", what, err)
+	}
+	defer func() {
+		if _, back := conn.ExecContext(context.WithoutCancel(ctx), b.d.strict); back != nil {
+			// A connection that would go on without waiting is given up.
+			_ = conn.Raw(func(any) error { return driver.ErrBadConn })
+		}
+	}()
+	tx, err := conn.BeginTx(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("inbox: %s: begin: %w", what, err)
 	}
