@@ -60,7 +60,9 @@ type Forward struct {
 }
 
 // Rate is how often a process may do something; in YAML 50/s, 100/m or 1000/h.
-type Rate struct{ effect.Rate }
+type Rate struct {
+	effect.Rate `yaml:"-"`
+}
 
 func (r *Rate) setText(text string) (err error) {
 	r.Rate, err = effect.ParseRate(text)
