@@ -185,6 +185,9 @@ func (c *cli) deadChange(use, short string, do replayOrDiscard) *cobra.Command {
 func (o *operator) change(ctx context.Context, api *admin.Client, ch admin.Change, do replayOrDiscard) error {
 	out := o.printer()
 	progress := newProgress(o.stderr)
+	if progress.on {
+		progress.total = expected(ctx, api, ch)
+	}
 	totals, err := do(ctx, api, ch, func(l admin.Line) {
 		progress.step()
 		if out.asJSON {
@@ -216,11 +219,28 @@ func (o *operator) change(ctx context.Context, api *admin.Client, ch admin.Chang
 	return nil
 }
 
+// expected is how many letters a change will come to; 0 when that is unknown.
+func expected(ctx context.Context, api *admin.Client, ch admin.Change) int {
+	groups, err := api.DeadGroups(ctx, ch.Selection)
+	if err != nil {
+		return 0 // the change itself will say why
+	}
+	n := 0
+	for _, g := range groups {
+		n += int(g.Count)
+	}
+	if ch.Limit > 0 {
+		n = min(n, ch.Limit)
+	}
+	return n
+}
+
 // progress shows on a terminal how far a long change is.
 type progress struct {
 	w     interface{ Write([]byte) (int, error) }
 	on    bool
 	n     int
+	total int // 0: unknown
 	began time.Time
 	shown time.Time
 }
@@ -239,8 +259,18 @@ func (p *progress) step() {
 	p.n++
 	if p.on && time.Since(p.shown) > 500*time.Millisecond {
 		p.shown = time.Now()
-		fmt.Fprintf(p.w, "\r%d done, %.0f/s ", p.n, float64(p.n)/time.Since(p.began).Seconds())
+		fmt.Fprintf(p.w, "\r\033[K%s", p.text(time.Since(p.began)))
 	}
+}
+
+// text is the line of the moment.
+func (p *progress) text(took time.Duration) string {
+	rate := float64(p.n) / took.Seconds()
+	if p.total < p.n || rate <= 0 {
+		return fmt.Sprintf("%d done, %.0f/s", p.n, rate)
+	}
+	left := time.Duration(float64(p.total-p.n) / rate * float64(time.Second))
+	return fmt.Sprintf("%d of %d done, %.0f/s, %s left", p.n, p.total, rate, left.Round(time.Second))
 }
 
 func (p *progress) end() {
