@@ -37,6 +37,7 @@ type Source struct {
 	// new one is rolled out. What they verify is counted.
 	Expiring []provider.Secret
 	// AllowIPs are the addresses and networks that may deliver; empty: all.
+	// Behind a proxy, the sender's address is what Config.TrustedProxies say.
 	AllowIPs []string
 	// Keys are the alternatives of the key, recipes of which the first that is
 	// present counts: "header:NAME", "json:PATH", "json:{a}:{b}", "query:NAME",

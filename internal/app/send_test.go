@@ -312,3 +312,39 @@ func TestPrintedKeyIsFoundAgain(t *testing.T) {
 		t.Errorf("%s names %s, %v", printed, key, err)
 	}
 }
+
+// FuzzExplain: no text makes explain panic, and what is no request is told so.
+func FuzzExplain(f *testing.F) {
+	for _, name := range []string{"stripe", "whatsapp", "twilio", "stone-openbank"} {
+		p, _ := provider.Lookup(name)
+		target, _ := url.Parse("http://hooks.example.com/hooks/" + name)
+		d, err := p.Sample.Copy(target, "X1", "", time.Now(), time.Now(), false)
+		if err != nil {
+			f.Fatal(err)
+		}
+		r, err := d.Request(context.Background())
+		if err != nil {
+			f.Fatal(err)
+		}
+		var b bytes.Buffer
+		if err := r.Write(&b); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(name, b.Bytes())
+	}
+	f.Add("generic", []byte("POST / HTTP/1.1\nContent-Length: -1\nTransfer-Encoding: chunked\n\nx"))
+	f.Add("github", []byte("GET http://h/ HTTP/1.0\n\n"))
+	f.Fuzz(func(t *testing.T, name string, text []byte) {
+		r, err := readRequest(bytes.NewReader(text))
+		if err != nil {
+			return
+		}
+		if _, ok := provider.Lookup(name); !ok {
+			name = "stripe"
+		}
+		found, err := receiver.Explain(receiver.Config{Logger: slog.New(slog.DiscardHandler)}, receiver.Source{Name: name, Provider: name}, r)
+		if err != nil || len(found) == 0 {
+			t.Fatalf("%v, %d findings", err, len(found))
+		}
+	})
+}

@@ -13,8 +13,9 @@ func efi() Preset {
 	return Preset{
 		Name: "efi", Title: "Efí (Pix API of the Banco Central)", Confidence: "high",
 		Docs: "https://dev.efipay.com.br/docs/api-pix/webhooks",
-		Verifies: "?hmac=… in the URL that you register, a static token despite its name; add allow_ips. With mutual TLS at your proxy and " +
-			"nothing in the URL: verify: none, and a listener that only the proxy reaches",
+		Verifies: "?hmac=… in the URL that you register, a static token despite its name; add allow_ips. With mutual TLS at your proxy: " +
+			"verify: { scheme: static, header: X-Client-Verify } with the proxy's word as secret, a proxy that always sets it, and a listener " +
+			"that only the proxy reaches",
 		Secrets: "the token in the registered URL, which ends in ?hmac=TOKEN&ignorar=",
 		Trap: "A refund repeats the endToEndId of its payment: the refund's id and status are part of the key, or refunds are lost. txid is " +
 			"shared by all payments of a static charge. Several payments come in one request. To refuse the first probe, which has no " +
