@@ -19,6 +19,12 @@ const (
 	// a deadlock.
 	slowLane       = 20 * time.Millisecond
 	slowStatements = 500 * time.Millisecond
+	// slowFunction is what a work's own function takes on average when fewer
+	// should share a transaction. Quick ones are only cut off by inbox.Apply.
+	slowFunction = 2 * time.Millisecond
+	// secondLane is how many works have to wait for another transaction to be begun
+	// beside a quick one: the client fills it while the database works.
+	secondLane = 64
 	// oneLane is how long after a deadlock none is begun beside another.
 	oneLane = 10 * time.Second
 	// growShared is how many good transactions in a row double the limit again.
@@ -80,7 +86,12 @@ func (c *committer) start() {
 	if len(c.queue) == 0 || len(c.running) >= c.lanes {
 		return
 	}
-	if len(c.running) > 0 && (c.limit > 1 || time.Now().Before(c.shy)) {
+	shy := time.Now().Before(c.shy)
+	if len(c.running) == 1 && len(c.queue) >= secondLane && !shy {
+		c.begin()
+		return
+	}
+	if len(c.running) > 0 && (c.limit > 1 || shy) {
 		// As long as transactions are quick, the next one waits for this one.
 		from := c.shy
 		for _, at := range c.running {
@@ -93,6 +104,10 @@ func (c *committer) start() {
 			return
 		}
 	}
+	c.begin()
+}
+
+func (c *committer) begin() {
 	c.lane++
 	c.running[c.lane] = time.Now().Add(slowLane)
 	go c.work(c.lane)
@@ -211,7 +226,7 @@ func (c *committer) measure(jobs []*job, results []inbox.Result) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
-	case took > slowLane:
+	case took > slowLane && took > time.Duration(done)*slowFunction:
 		c.limit, c.good = max(1, min(done, c.limit)/2), 0
 	case c.limit < sharedMost:
 		if c.good++; c.good >= growShared {
