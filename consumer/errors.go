@@ -51,6 +51,21 @@ func Unknown(err error) error {
 	return &unknownError{err}
 }
 
+type notBegunError struct{ err error }
+
+func (e *notBegunError) Error() string { return e.err.Error() }
+func (e *notBegunError) Unwrap() error { return e.err }
+
+// NotBegun marks an error of a step's Do whose effect had not begun: it waited
+// for its turn, say. Broken off there by the step's timeout, a lost lease or
+// the shutdown, it leaves nothing unknown. NotBegun(nil) is nil.
+func NotBegun(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &notBegunError{err}
+}
+
 // fate is what a failed attempt leads to.
 type fate struct {
 	dead      bool

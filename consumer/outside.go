@@ -42,7 +42,19 @@ func (r *stepRun) outside(ctx context.Context, w inbox.Work) error {
 		defer cancel()
 		return r.fail(a.mark(late, w).Err)
 	}
-	return r.ended(ctx, err)
+	end := r.ended(ctx, err)
+	var f *failure
+	if ctx.Err() != nil && errors.As(end, &f) && f.state == inbox.StepFailed {
+		// The event is given back. That its effect did not happen is noted first:
+		// left as started, it would be unknown to whoever runs it next.
+		w.Step.State, w.Last = inbox.StepFailed, false
+		late, cancel := a.g.c.lateContext(ctx)
+		defer cancel()
+		if res := a.mark(late, w); res.Err != nil {
+			return r.fail(res.Err)
+		}
+	}
+	return end
 }
 
 // try calls Do once.
@@ -62,7 +74,7 @@ func (r *stepRun) try(ctx context.Context, w inbox.Work) error {
 	defer cancel()
 	err := call(func() error { return r.Do(ctx, t) })
 	a.g.c.Metrics.Effect.WithLabelValues(a.g.Name, r.Name).Observe(time.Since(began).Seconds())
-	if err != nil && ctx.Err() != nil {
+	if notBegun := (*notBegunError)(nil); err != nil && ctx.Err() != nil && !errors.As(err, &notBegun) {
 		// It was broken off: how far it had come, nobody knows.
 		err = Unknown(fmt.Errorf("%w: %w", context.Cause(ctx), err))
 	}

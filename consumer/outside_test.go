@@ -263,6 +263,33 @@ func TestACrashAtEachPointOfAnOutsideEffect(t *testing.T) {
 	}
 }
 
+// TestWhatWasBrokenOffBeforeItBeganIsNotUnknown: a shutdown while a try waits
+// for its turn leaves no decision to a person.
+func TestWhatWasBrokenOffBeforeItBeganIsNotUnknown(t *testing.T) {
+	bothInboxes(t, func(t *testing.T, open func(...consumer.Step) *world) {
+		begun := make(chan struct{}, 1)
+		var out sink
+		w := open(consumer.Step{Name: "charge", OnUnknown: consumer.Park, Do: out.do(func(ctx context.Context) error {
+			begun <- struct{}{}
+			<-ctx.Done()
+			return consumer.NotBegun(ctx.Err())
+		})})
+		w.cfg.DrainTimeout = 50 * time.Millisecond
+		key := w.send("A-1", "order.paid")
+		w.start()
+		<-begun
+		if err := w.stop(); err == nil {
+			t.Error("Run did not say that something was broken off")
+		}
+		w.cfg.DrainTimeout = time.Second
+		w.start()
+		w.waitState(key, "tickets", inbox.Done)
+		if n := len(out.all()); n != 2 {
+			t.Errorf("%d tries, want 2", n)
+		}
+	})
+}
+
 // A rename keeps what was recorded, and the key that the target knows.
 func TestARenamedStepKeepsItsRecordAndItsKey(t *testing.T) {
 	var out sink

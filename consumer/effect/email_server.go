@@ -89,6 +89,16 @@ func (s *server) loopback() bool {
 // send delivers one e-mail on a connection of its own. Until the end of the
 // message has been sent, a failure means that nothing was delivered.
 func (s *server) send(ctx context.Context, m *message) error {
+	ended := false
+	err := s.dialogue(ctx, m, &ended)
+	if !ended {
+		err = consumer.NotBegun(err)
+	}
+	return err
+}
+
+// dialogue says in ended that it came to the end of the message.
+func (s *server) dialogue(ctx context.Context, m *message, ended *bool) error {
 	c, closeNow, err := s.connect(ctx)
 	if err != nil {
 		return s.notTaken(ctx, "connect", err)
@@ -109,6 +119,7 @@ func (s *server) send(ctx context.Context, m *message) error {
 	if _, err := m.mime().WriteTo(w); err != nil {
 		return s.notTaken(ctx, "DATA", err)
 	}
+	*ended = true
 	if err := w.Close(); err != nil {
 		if code(err) == 0 {
 			return consumer.Unknown(s.notTaken(ctx, "answer to the message", err))

@@ -149,7 +149,8 @@ type unwell struct{ error }
 
 func (u unwell) Unwrap() error { return u.error }
 
-// notTried marks a failure that says nothing about the target.
+// notTried marks a failure that says nothing about the target, and behind
+// which nothing has happened there.
 type notTried struct{ error }
 
 func (n notTried) Unwrap() error { return n.error }

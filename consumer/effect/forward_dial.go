@@ -125,7 +125,7 @@ func (w *wire) failure(ctx context.Context, err error) error {
 	if w.begun.Load() {
 		return consumer.Unknown(out)
 	}
-	return out
+	return consumer.NotBegun(out)
 }
 
 // class sorts failures by what has to be repaired.

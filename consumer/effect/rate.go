@@ -64,7 +64,7 @@ func (t throttle) wait(ctx context.Context, need time.Duration) error {
 	delay := turn.Delay()
 	if deadline, ok := ctx.Deadline(); ok && delay > 0 && time.Until(deadline) < delay+need {
 		turn.Cancel()
-		return consumer.RetryAfter(fmt.Errorf("rate %s: its turn would come only in %s", t.rate, delay.Round(time.Second)), delay)
+		return consumer.NotBegun(consumer.RetryAfter(fmt.Errorf("rate %s: its turn would come only in %s", t.rate, delay.Round(time.Second)), delay))
 	}
 	timer := time.NewTimer(delay)
 	defer timer.Stop()
@@ -73,6 +73,6 @@ func (t throttle) wait(ctx context.Context, need time.Duration) error {
 		return nil
 	case <-ctx.Done():
 		turn.Cancel()
-		return context.Cause(ctx)
+		return consumer.NotBegun(context.Cause(ctx))
 	}
 }
