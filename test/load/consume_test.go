@@ -259,7 +259,7 @@ func serveConsume(ctx context.Context, s *served, set setup) error {
 		return err
 	}
 	group := effectGroup(set.Effect)
-	group.Name, group.Prefetch, group.Concurrency = groupName, consumePrefetch, 256
+	group.Name, group.Prefetch, group.Concurrency = groupName, consumePrefetch, consumePrefetch
 	q := &counted{done: make(chan struct{})}
 	q.left.Store(int64(set.Events))
 	work, stop := context.WithCancel(ctx)
