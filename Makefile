@@ -49,6 +49,7 @@ fuzz: ## every fuzz target for FUZZTIME (default 30s) each
 
 soak: fuzz $(TOOLS)/harness $(TOOLS)/gotest ## what takes long: fuzzing, the guarantees over and over (SOAK times, default 10), draining a large outbox (EVENTS)
 	HOOKONCE_TEST_FLOW=60s CGO_ENABLED=1 $(TOOLS)/harness $(TOOLS)/gotest $(TAGS) -race -timeout 0 -count $${SOAK:-10} ./test/guarantee/... ./test/e2e/...
+	HOOKONCE_TEST_DEAD=250000 $(TOOLS)/harness $(TOOLS)/gotest $(TAGS) -timeout 0 -run VeryManyLetters ./internal/admin
 	@go test $(TAGS) -c -o $(TOOLS)/load ./test/load
 	@$(TOOLS)/load -drain -events $${EVENTS:-1000000}
 

@@ -17,7 +17,7 @@ func manyEvents(t *testing.T) int {
 	t.Helper()
 	text, ok := os.LookupEnv("HOOKONCE_TEST_DEAD")
 	if !ok {
-		return 3000
+		return 1000
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil {
