@@ -55,9 +55,9 @@ func signedWith(t *testing.T, p provider.Preset, secret, body string, headers ..
 	return r
 }
 
-// TestHandshakes: what a provider asks before it delivers, or beside, is
+// TestB39: what a provider asks before it delivers, or beside, is
 // answered as it wants, and leaves no trace. What only looks like it is not.
-func TestHandshakes(t *testing.T) {
+func TestB39(t *testing.T) {
 	const discordSeed = "" // the sample's own key
 	b := newBench(t, preset("slack", "s"), preset("zoom", "1234567890"), preset("discord", discordPublic(t)), preset("ifood", "s"), preset("github", "s"),
 		preset("woocommerce", "s"), preset("woovi", "hmac-secret-key"), preset("vtex", "s"), whatsappSource)
