@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
+	"syscall"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/puddle/v2"
@@ -49,9 +51,10 @@ func (s *Store) unknown(err error) error {
 	if !errors.Is(err, context.Canceled) {
 		s.o.Metrics.StoreUp.WithLabelValues("postgres").Set(0)
 	}
-	if state(err) == "25006" {
+	if state(err) == "25006" || endsAll(err) {
 		// After a fail-over the connections may stay with what is a standby now;
-		// new ones look for the primary again.
+		// new ones look for the primary again. And where the server has ended one
+		// connection, the idle ones are as dead, and would each cost a claim.
 		s.pool.Reset()
 	}
 	if errors.Is(err, puddle.ErrClosedPool) {
@@ -61,6 +64,12 @@ func (s *Store) unknown(err error) error {
 		return fmt.Errorf("%w: postgres: %s: %w", hookonce.ErrUnknown, hint, err)
 	}
 	return fmt.Errorf("%w: postgres: %w", hookonce.ErrUnknown, err)
+}
+
+// endsAll says that the server went down or let its connections go.
+func endsAll(err error) bool {
+	return strings.HasPrefix(state(err), "57P") || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
 // hint says what to do about an error of the server.
