@@ -12,7 +12,6 @@ import (
 	"github.com/hookonce/hookonce/internal/inbox"
 	"github.com/hookonce/hookonce/internal/queue"
 	"github.com/hookonce/hookonce/internal/telemetry"
-	"github.com/hookonce/hookonce/internal/topic"
 )
 
 // Config is what a Consumer is made of.
@@ -78,10 +77,22 @@ func (g Group) Patterns() []string {
 // Wants says whether one of the group's patterns matches an event.
 func (g Group) Wants(e hookonce.Event) bool {
 	name := e.Topic()
-	return slices.ContainsFunc(g.Patterns(), func(text string) bool {
-		p, err := topic.Parse(text)
-		return err == nil && p.Match(name)
-	})
+	return slices.ContainsFunc(g.Match, func(p Pattern) bool { return p.Match(name) }) ||
+		slices.ContainsFunc(g.Handlers, func(r Route) bool { return r.err == nil && r.parsed.Match(name) })
+}
+
+// Router names the groups that want an event; an embedded queue asks it where
+// RabbitMQ has bindings.
+func Router(groups []Group) func(hookonce.Event) []string {
+	return func(e hookonce.Event) []string {
+		var names []string
+		for _, g := range groups {
+			if g.Wants(e) {
+				names = append(names, g.Name)
+			}
+		}
+		return names
+	}
 }
 
 // RetryPolicy is how failures are repeated.
@@ -116,12 +127,6 @@ func (c Config) withDefaults() Config {
 		g.Concurrency = cmp.Or(g.Concurrency, 16)
 		g.Prefetch = max(cmp.Or(g.Prefetch, 64), g.Concurrency)
 		g.Retry = g.Retry.withDefaults()
-		g.Match = slices.Clone(g.Match)
-		for _, r := range g.Handlers {
-			if p, err := topic.Parse(r.pattern); err == nil {
-				g.Match = append(g.Match, p)
-			}
-		}
 		groups[i] = g
 	}
 	c.Groups = groups
@@ -177,8 +182,8 @@ func (g Group) validate() error {
 		names[s.Name] = true
 	}
 	for _, r := range g.Handlers {
-		if _, err := topic.Parse(r.pattern); err != nil {
-			fail("handler: %w", err)
+		if r.err != nil {
+			fail("handler: %w", r.err)
 		}
 		if r.handler == nil {
 			fail("pattern %q has no handler", r.pattern)

@@ -10,7 +10,6 @@ import (
 	"github.com/hookonce/hookonce/internal/batch"
 	"github.com/hookonce/hookonce/internal/inbox"
 	"github.com/hookonce/hookonce/internal/queue"
-	"github.com/hookonce/hookonce/internal/topic"
 	"github.com/hookonce/hookonce/internal/wire"
 )
 
@@ -24,9 +23,8 @@ type group struct {
 	// others: a slow step must not hold up what is not slow.
 	works, marks *committer
 
-	// routes are the handlers within their middleware, with their patterns.
-	routes   []Route
-	patterns []Pattern
+	// routes are the handlers within their middleware.
+	routes []Route
 }
 
 func newGroup(g Group, c *Consumer) *group {
@@ -35,8 +33,7 @@ func newGroup(g Group, c *Consumer) *group {
 		for _, use := range slices.Backward(g.Use) {
 			r.handler = use(r.handler)
 		}
-		p, _ := topic.Parse(r.pattern) // validate has read it
-		made.routes, made.patterns = append(made.routes, r), append(made.patterns, p)
+		made.routes = append(made.routes, r)
 	}
 	return made
 }

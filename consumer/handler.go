@@ -34,12 +34,17 @@ type Middleware func(Handler) Handler
 // Route gives the events that match a pattern to a handler.
 type Route struct {
 	pattern string
+	parsed  Pattern
+	err     error // of the pattern
 	handler Handler
 	timeout time.Duration
 }
 
 // HandleFunc makes a route of a handler that reads the event itself.
-func HandleFunc(pattern string, h Handler) Route { return Route{pattern: pattern, handler: h} }
+func HandleFunc(pattern string, h Handler) Route {
+	p, err := topic.Parse(pattern)
+	return Route{pattern: pattern, parsed: p, err: err, handler: h}
+}
 
 // Handle makes a route of a function that takes the event's body as a T, read
 // from JSON. A body that is no T is a dead letter at once. The delivery is
@@ -244,9 +249,9 @@ func (a *attempt) handler(ctx context.Context) error {
 // route finds the first route that matches an event.
 func (g *group) route(e hookonce.Event) (Route, bool) {
 	name := e.Topic()
-	for i, p := range g.patterns {
-		if p.Match(name) {
-			return g.routes[i], true
+	for _, r := range g.routes {
+		if r.parsed.Match(name) {
+			return r, true
 		}
 	}
 	return Route{}, false

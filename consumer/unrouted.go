@@ -26,16 +26,7 @@ const (
 // matches says whether a group wants an event. Source "-", a message that
 // something else published straight to the queue, is always wanted.
 func matches(g Group, e hookonce.Event) bool {
-	if e.Key.Source == "-" {
-		return true
-	}
-	topic := e.Topic()
-	for _, p := range g.Match {
-		if p.Match(topic) {
-			return true
-		}
-	}
-	return false
+	return e.Key.Source == "-" || g.Wants(e)
 }
 
 // unmatched keeps what this group's patterns no longer match, or do not match yet.

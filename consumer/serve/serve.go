@@ -173,15 +173,7 @@ func (s *Service) openInbox(ctx context.Context) (*inbox.Inbox, error) {
 func (s *Service) embed(ctx context.Context, metrics *telemetry.Metrics) error {
 	store, err := sqlite.Open(ctx, sqlite.Options{
 		Path: filepath.Join(s.cfg.Dir, "hookonce.db"), Logger: s.cfg.Logger, Metrics: metrics,
-		Route: func(e hookonce.Event) []string {
-			var names []string
-			for _, g := range s.cfg.Groups {
-				if g.Wants(e) {
-					names = append(names, g.Name)
-				}
-			}
-			return names
-		},
+		Route: consumer.Router(s.cfg.Groups),
 	})
 	if err != nil {
 		return err

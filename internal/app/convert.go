@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/hookonce/hookonce"
 	"github.com/hookonce/hookonce/consumer"
 	"github.com/hookonce/hookonce/internal/config"
 	"github.com/hookonce/hookonce/internal/topic"
@@ -85,21 +84,6 @@ func patterns(g *config.Group) ([]topic.Pattern, error) {
 		out = append(out, p)
 	}
 	return out, nil
-}
-
-// router says which groups want an event; the embedded queue asks it where
-// RabbitMQ has bindings.
-func router(gs []consumer.Group) func(hookonce.Event) []string {
-	return func(e hookonce.Event) []string {
-		name := e.Topic()
-		var names []string
-		for _, g := range gs {
-			if slices.ContainsFunc(g.Match, func(p topic.Pattern) bool { return p.Match(name) }) {
-				names = append(names, g.Name)
-			}
-		}
-		return names
-	}
 }
 
 func sortedKeys[V any](m map[string]V) []string {

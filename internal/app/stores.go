@@ -130,7 +130,7 @@ func (p *process) openSQLite(ctx context.Context, groups []consumer.Group, admin
 		Logger: p.log, Metrics: p.metrics,
 	}
 	if groups != nil {
-		o.Route = router(groups)
+		o.Route = consumer.Router(groups)
 	}
 	store, err := sqlite.Open(ctx, o)
 	if err != nil {

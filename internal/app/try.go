@@ -90,7 +90,7 @@ func (t *trial) groups(cfg *config.Config, e hookonce.Event) ([]consumer.Group, 
 	if err != nil {
 		return nil, err
 	}
-	reached := router(all)(e)
+	reached := consumer.Router(all)(e)
 	wanted := reached
 	if t.group != "" {
 		wanted = []string{t.group}
