@@ -91,7 +91,16 @@ func (b *Inbox) q(statement string) string { return b.sub.Replace(statement) }
 // tx runs fn in a transaction. It rolls back when fn fails or panics, and
 // hands fn's error on as it is.
 func (b *Inbox) tx(ctx context.Context, what string, fn func(tx *sql.Tx) error) error {
-	tx, err := b.db.BeginTx(ctx, &sql.TxOptions{Isolation: b.d.isolation})
+	return b.txOn(ctx, b.db, what, fn)
+}
+
+// beginner is a *sql.DB, or one connection of it.
+type beginner interface {
+	BeginTx(ctx context.Context, o *sql.TxOptions) (*sql.Tx, error)
+}
+
+func (b *Inbox) txOn(ctx context.Context, on beginner, what string, fn func(tx *sql.Tx) error) error {
+	tx, err := on.BeginTx(ctx, &sql.TxOptions{Isolation: b.d.isolation})
 	if err != nil {
 		return fmt.Errorf("inbox: %s: begin: %w", what, err)
 	}
@@ -132,18 +141,7 @@ func (b *Inbox) looseTx(ctx context.Context, what string, fn func(tx *sql.Tx) er
 			_ = conn.Raw(func(any) error { return driver.ErrBadConn })
 		}
 	}()
-	tx, err := conn.BeginTx(ctx, nil)
-	if err != nil {
-		return fmt.Errorf("inbox: %s: begin: %w", what, err)
-	}
-	defer func() { _ = tx.Rollback() }() // a no-op after the commit
-	if err := fn(tx); err != nil {
-		return err
-	}
-	if err := tx.Commit(); err != nil {
-		return fmt.Errorf("inbox: %s: commit: %w", what, err)
-	}
-	return nil
+	return b.txOn(ctx, conn, what, fn)
 }
 
 // querier is a *sql.DB or a *sql.Tx.
