@@ -76,12 +76,5 @@ func (rc *Receiver) serveProbe(c *gin.Context, s *source) {
 		return
 	}
 	r, rejected := handshakeReply(&answer)
-	if rejected != nil {
-		r.outcome = rejected.outcome
-		rejected.write(c.Writer)
-	} else {
-		r.write(c.Writer)
-	}
-	s.metrics.note(&r, time.Since(start))
-	rc.log(c, &d, r, rejected)
+	rc.finish(c, &d, r, rejected, start)
 }

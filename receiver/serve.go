@@ -35,14 +35,19 @@ func (rc *Receiver) serve(c *gin.Context, s *source) {
 	if rejected == nil {
 		r, rejected = rc.work(&d, c.Writer)
 	}
+	rc.finish(c, &d, r, rejected, start)
+}
+
+// finish answers, counts and logs a request.
+func (rc *Receiver) finish(c *gin.Context, d *delivery, r reply, rejected *rejection, start time.Time) {
 	if rejected != nil {
 		r.outcome = rejected.outcome
 		rejected.write(c.Writer)
 	} else {
 		r.write(c.Writer)
 	}
-	s.metrics.note(&r, time.Since(start))
-	rc.log(c, &d, r, rejected)
+	d.source.metrics.note(&r, time.Since(start))
+	rc.log(c, d, r, rejected)
 }
 
 // admit looks at the sender's address.
