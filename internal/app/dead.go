@@ -86,15 +86,7 @@ func (c *cli) deadShow() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "show KEY", Short: "Show all that is known of one dead letter, its content included", Args: oneKey,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			key, err := hookonce.ParseKey(args[0])
-			if err != nil {
-				return usageError{err}
-			}
-			return o.with(cmd.Context(), func(api *admin.Client) error {
-				details, err := api.Event(cmd.Context(), key)
-				if err != nil {
-					return answered(err)
-				}
+			return o.withEvent(cmd.Context(), args[0], func(key hookonce.Key, details []admin.Detail) error {
 				details = slices.DeleteFunc(details, func(d admin.Detail) bool {
 					return d.State != string(inbox.Dead) || group != "" && d.Group != group
 				})

@@ -58,20 +58,27 @@ func (c *cli) eventsList() *cobra.Command {
 	return cmd
 }
 
+// withEvent gives fn what is known of the event that the command line names.
+func (o *operator) withEvent(ctx context.Context, arg string, fn func(key hookonce.Key, details []admin.Detail) error) error {
+	key, err := hookonce.ParseKey(arg)
+	if err != nil {
+		return usageError{err}
+	}
+	return o.with(ctx, func(api *admin.Client) error {
+		details, err := api.Event(ctx, key)
+		if err != nil {
+			return answered(err)
+		}
+		return fn(key, details)
+	})
+}
+
 func (c *cli) eventsShow() *cobra.Command {
 	o := &operator{cli: c}
 	cmd := &cobra.Command{
 		Use: "show KEY", Short: "Show all that is known of one event", Args: oneKey,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			key, err := hookonce.ParseKey(args[0])
-			if err != nil {
-				return usageError{err}
-			}
-			return o.with(cmd.Context(), func(api *admin.Client) error {
-				details, err := api.Event(cmd.Context(), key)
-				if err != nil {
-					return answered(err)
-				}
+			return o.withEvent(cmd.Context(), args[0], func(_ hookonce.Key, details []admin.Detail) error {
 				if o.asJSON {
 					return rows(o.printer(), details, "", nil)
 				}
